@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.theme.tokens import Size, Space
+from app.widgets.choice_line import ChoiceLine
 from app.widgets.notice import Notice
 from app.widgets.scroller import VerticalScroller
 
@@ -18,6 +19,7 @@ class CardStack(VerticalScroller):
     """A view of the cards. It is as high as they are, if there is room."""
 
     changed = Signal()  # emitted when the height of the cards may have changed
+    filled = Signal()  # emitted when a card has created its buttons
     left = Signal()  # emitted when a card hides that had the focus
 
     def __init__(self, parent: QWidget) -> None:
@@ -42,6 +44,8 @@ class CardStack(VerticalScroller):
             card.installEventFilter(self)
             if isinstance(card, Notice):
                 self._notices.append(card)
+            if isinstance(card, (Notice, ChoiceLine)):
+                card.built.connect(self.filled)
 
     @override
     def eventFilter(self, arg__1: QObject, arg__2: QEvent) -> bool:

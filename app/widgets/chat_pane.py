@@ -78,7 +78,7 @@ class ChatPane(QWidget):
         card_area = self.cards.content
         self.app_notice = AppNotice(theme, core, card_area)
         self.notice = Notice(theme, card_area)
-        self.gone_model = ChoiceLine(card_area, commands.CHOOSE_MODEL, commands.GET_MODELS)
+        self.gone_model = ChoiceLine(card_area)
         self.model_question = ModelQuestionLine(core, card_area)
         self.return_note = ReturnNote(theme, core, card_area)
         self.long_files = LongFiles(card_area)
@@ -180,8 +180,10 @@ class ChatPane(QWidget):
         self.queued.withdrawn.connect(self._withdraw)
         self.empty.choose_model_requested.connect(self.choose_model_requested)
         self.empty.get_models_requested.connect(self.get_models_requested)
-        self.gone_model.first.clicked.connect(self.choose_model_requested)
-        self.gone_model.second.clicked.connect(self.get_models_requested)
+        self.gone_model.set_choices(
+            (commands.CHOOSE_MODEL, self.choose_model_requested),
+            (commands.GET_MODELS, self.get_models_requested),
+        )
         self._draft_timer.timeout.connect(self._save_draft)
 
     def _apply_preferences(self) -> None:

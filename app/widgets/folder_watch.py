@@ -26,7 +26,7 @@ _HAS_NO_MODEL: Final = frozenset({ModelPhase.NONE, ModelPhase.FAILED, ModelPhase
 class FolderWatch(QObject):
     """Starts a check of the model folders whenever its result may be seen."""
 
-    def __init__(self, models: ModelsController, window: QWidget, picker: QWidget) -> None:
+    def __init__(self, models: ModelsController, window: QWidget) -> None:
         super().__init__(window)
         self._models = models
         self._window = window
@@ -37,7 +37,6 @@ class FolderWatch(QObject):
         self._timer.timeout.connect(models.refresh)
         models.status_changed.connect(self._update)
         window.installEventFilter(self)
-        self.add_list(picker)
         app = QGuiApplication.instance()
         assert isinstance(app, QGuiApplication)
         app.applicationStateChanged.connect(self._on_state_changed)

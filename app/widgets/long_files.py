@@ -22,12 +22,13 @@ class LongFiles(ChoiceLine):
     model_requested = Signal()
 
     def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent, words.FIRST_PART, words.CHOOSE_PAGES, "")
-        part, pages, model = self.buttons
+        super().__init__(parent)
         self._paged_file: Attachment | None = None  # the file whose pages can be chosen
-        part.clicked.connect(self.first_part_requested)
-        pages.clicked.connect(self._ask_for_pages)
-        model.clicked.connect(self.model_requested)
+        self.set_choices(
+            (words.FIRST_PART, self.first_part_requested),
+            (words.CHOOSE_PAGES, self._ask_for_pages),
+            ("", self.model_requested),
+        )
 
     def show_offer(self, text: str, *, paged_file: Attachment | None, model_name: str) -> None:
         """Show the sentence and the buttons that help, or hide the line if the text is empty.

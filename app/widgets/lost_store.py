@@ -31,6 +31,7 @@ class LostStore(QObject):
         self.changed.emit()
 
     def _on_opened(self) -> None:
-        self._notice.close_button.show()
+        if not self._composer.isEnabled():  # the notice has been shown
+            self._notice.close_button.show()
         self._composer.setEnabled(True)
         self.changed.emit()

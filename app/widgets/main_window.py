@@ -94,7 +94,6 @@ class MainWindow(QMainWindow):
         self.printing = Printing(self.pane.view.paper_kit, self)
         self._beside = QHBoxLayout()  # the chat pane and the inspector
         self._inspecting = InspectorPanel(core, self._make_inspector)
-        self.picker = ModelPicker(theme, core.models, core.hub, self)
         self._quitting = QuitGuard(
             self,
             lambda: core.turns.num_writing,
@@ -127,6 +126,10 @@ class MainWindow(QMainWindow):
     @property
     def inspector(self) -> Inspector:
         return self._inspecting.inspector
+
+    @property
+    def picker(self) -> ModelPicker:
+        return self._models.picker
 
     def show_problem(self, problem: Problem) -> None:
         """Show a toast with a problem that is not part of a conversation."""
@@ -188,15 +191,20 @@ class MainWindow(QMainWindow):
         splitter.setStretchFactor(1, 1)
         sidebar_width = self._core.preferences.value.sidebar_width or Size.SIDEBAR
         splitter.setSizes([sidebar_width, Size.WINDOW_WIDTH - sidebar_width])
-        set_tab_order(self.sidebar, self.pane, self.toolbar)
+        self._order_stops()
         self.pane.composer.edit.setFocus()
 
     def _make_inspector(self) -> Inspector:
         inspector = Inspector(self._right)
         inspector.hide()
         self._beside.addWidget(inspector)
-        set_tab_order(self.sidebar, self.pane, inspector, self.toolbar)
+        self._order_stops()
         return inspector
+
+    def _order_stops(self) -> None:
+        """Set the order in which Tab visits the widgets. Call it when a part has created widgets."""
+        inspectors = self._right.findChildren(Inspector)
+        set_tab_order(self.sidebar, self.pane, *inspectors, self.toolbar)
 
     def _connect(self) -> None:
         core = self._core
@@ -225,6 +233,7 @@ class MainWindow(QMainWindow):
         self.toolbar.renamed.connect(core.organiser.rename)
         self.toolbar.title_closed.connect(self.pane.composer.edit.setFocus)
         self._sidebar_panel.changed.connect(self._on_sidebar_changed)
+        self.pane.cards.filled.connect(self._order_stops)
         self.pane.sending.connect(self._inspecting.flush)
         core.undo.starting.connect(self.pane.flush)
         self.pane.view.verticalScrollBar().valueChanged.connect(self._on_scrolled)
@@ -244,7 +253,7 @@ class MainWindow(QMainWindow):
         HelpCommands(self._theme, core, self, actions)
         exchange = ExchangeCommands(core, self._origin, self.printing, pane, actions)
         self.sidebar.menus.export_requested.connect(exchange.export_chats)
-        models = ModelCommands(core, self.picker, self.toolbar, actions, self)
+        self._models = models = ModelCommands(self._theme, core, self.toolbar, actions, self)
         pane.choose_model_requested.connect(models.choose_model)
         pane.get_models_requested.connect(models.get_models)
         self.sidebar.downloads.clicked.connect(models.show_downloads)

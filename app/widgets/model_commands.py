@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QWidget
 
 from app.controllers.core import Core
+from app.theme.palette import Theme
 from app.widgets.commands import Actions, CommandId, connect_actions
 from app.widgets.dialogs import ask_for_folder
 from app.widgets.folder_watch import FolderWatch
@@ -18,16 +21,16 @@ class ModelCommands(QObject):
     """The commands. Unload is off while an answer is running, which it would cut off."""
 
     def __init__(
-        self, core: Core, picker: ModelPicker, toolbar: Toolbar, actions: Actions, window: QWidget
+        self, theme: Theme, core: Core, toolbar: Toolbar, actions: Actions, window: QWidget
     ) -> None:
         super().__init__(window)
+        self._theme = theme
         self._core = core
-        self._picker = picker
         self._toolbar = toolbar
         self._actions = actions
         self._window = window
         self._models: ModelsWindow | None = None  # created on first use
-        self._folder_watch = FolderWatch(core.models, window, picker)
+        self._folder_watch = FolderWatch(core.models, window)
         slots = {
             CommandId.CHOOSE_MODEL: self.choose_model,
             CommandId.GET_MODELS: self.get_models,
@@ -35,14 +38,21 @@ class ModelCommands(QObject):
             CommandId.UNLOAD: core.models.unload,
         }
         connect_actions(actions, slots)
-        picker.get_models_requested.connect(self.get_models)
-        picker.add_folder_requested.connect(self._add_folder)
         core.models.status_changed.connect(self._refresh)
         core.turns.activity_changed.connect(self._refresh)
         self._refresh()
 
+    @cached_property
+    def picker(self) -> ModelPicker:
+        """The model picker, which is created when it is first opened."""
+        picker = ModelPicker(self._theme, self._core.models, self._core.hub, self._window)
+        picker.get_models_requested.connect(self.get_models)
+        picker.add_folder_requested.connect(self._add_folder)
+        self._folder_watch.add_list(picker)
+        return picker
+
     def choose_model(self) -> None:
-        self._picker.open_below(self._toolbar.model_button)
+        self.picker.open_below(self._toolbar.model_button)
 
     def get_models(self) -> None:
         self._open_models(None)

@@ -27,16 +27,13 @@ class ModelQuestionLine(ChoiceLine):
     chosen = Signal(str)  # argument: text of the message that has waited for the choice
 
     def __init__(self, core: Core, parent: QWidget) -> None:
-        super().__init__(parent, "", "")
+        super().__init__(parent)
         self._core = core
         self._is_urgent = False  # True after an action that needs an answer
         self._unsent: str | None = None  # text of the message that is sent after the choice
         self._cost = ""  # kept while the tokens are counted again, for example after typing
         core.chat.may_begin = self._may_begin
-        self.first.clicked.connect(core.chat_models.use)
-        self.second.clicked.connect(core.chat_models.stay)
-        self.first.clicked.connect(self.answered)
-        self.second.clicked.connect(self.answered)
+        self.set_choices(("", self._use), ("", self._stay))
         core.library.current_changed.connect(self._on_shown)
         for changed in (
             core.library.current_changed,
@@ -89,6 +86,14 @@ class ModelQuestionLine(ChoiceLine):
         if self._unsent is not None:
             self._unsent = None
             self._refresh()
+
+    def _use(self) -> None:
+        self._core.chat_models.use()
+        self.answered.emit()
+
+    def _stay(self) -> None:
+        self._core.chat_models.stay()
+        self.answered.emit()
 
     def _on_shown(self) -> None:
         self._is_urgent, self._unsent = False, None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 from typing_extensions import override
@@ -30,13 +30,24 @@ _ICON = 16  # size of the warning sign at the usual size of text, in px
 
 
 class Notice(QFrame):
-    """A card that shows a problem. It stays until the user closes it or its owner hides it."""
+    """A card that shows a problem. It stays until the user closes it or its owner hides it.
+
+    Its labels and buttons are created for the first problem. Most windows never show one.
+    """
+
+    built = Signal()  # emitted when the labels and buttons have been created
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("notice")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._theme = theme
+        self._sentences: tuple[Sentences, ...] = ()  # empty before the first problem
+        self._acts: dict[Button, Callable[[], object]] = {}  # actions of the buttons on show
+        self.problem: Problem | None = None  # problem that was shown last
+        self.hide()
+
+    def _build(self) -> None:
         self._icon = QLabel(self)
         self._title = Sentences(self)
         self._title.setProperty("role", "title")
@@ -51,13 +62,11 @@ class Notice(QFrame):
         self.copy_button = CopyButton(problems.COPY_DETAILS, self)
         self._texts = QVBoxLayout()
         self._row = ButtonRow(self.button, self.other_button, self.details_button, self.copy_button)
-        self.close_button = IconButton(theme, Icon.CLOSE, words.CLOSE, self)
-        self._acts: dict[Button, Callable[[], object]] = {}  # actions of the buttons on show
-        self.problem: Problem | None = None  # problem that was shown last
-        self._build()
+        self.close_button = IconButton(self._theme, Icon.CLOSE, words.CLOSE, self)
+        self._lay_out()
         self._connect()
         self._tint()
-        self.hide()
+        self.built.emit()
 
     @property
     def text(self) -> str:
@@ -90,7 +99,7 @@ class Notice(QFrame):
         In a low window the sentences scroll, and the buttons would be out of view.
         """
         place = 1 if first else len(self._sentences)
-        if self._texts.indexOf(self._row) != place:
+        if self._sentences and self._texts.indexOf(self._row) != place:
             self._texts.removeItem(self._row)
             self._texts.insertLayout(place, self._row)
 
@@ -101,7 +110,7 @@ class Notice(QFrame):
         announce(self, sentence)
         self._add(self.other_button, label, act)
 
-    def _build(self) -> None:
+    def _lay_out(self) -> None:
         for button in (self.details_button, self.copy_button):
             button.setProperty("kind", "plain")
         self.details_button.setCheckable(True)
@@ -132,6 +141,8 @@ class Notice(QFrame):
         self._theme.zoomed.connect(self._tint)
 
     def _present(self, problem: Problem) -> None:
+        if not self._sentences:
+            self._build()
         self.problem = problem
         for button in (self.button, self.other_button):
             button.setVisible(button in self._acts)
@@ -176,4 +187,5 @@ class Notice(QFrame):
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._row.fit(self._texts.geometry().width())
+        if self._sentences:
+            self._row.fit(self._texts.geometry().width())

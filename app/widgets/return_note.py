@@ -18,12 +18,11 @@ class ReturnNote(ChoiceLine):
     """
 
     def __init__(self, theme: Theme, core: Core, parent: QWidget) -> None:
-        super().__init__(parent, words.HOW, words.CLOSE)
+        super().__init__(parent)
         self._theme = theme
         core.first_return.noted.connect(self.show_text)
         core.library.current_changed.connect(self._end)
-        self.first.clicked.connect(self._explain)
-        self.second.clicked.connect(self._end)
+        self.set_choices((words.HOW, self._explain), (words.CLOSE, self._end))
 
     def _explain(self) -> None:
         self._end()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from pathlib import Path
 
 from PySide6.QtCore import QObject
@@ -30,14 +31,20 @@ class Switching(QObject):
         focus_text: Callable[[], None],
         window: QWidget,
     ) -> None:
-        """Create the popup. `focus_text` moves the focus to the text that the user writes."""
+        """`focus_text` moves the focus to the text that the user writes."""
         super().__init__(window)
         self._focus_text = focus_text
         self._core = core
         self._actions = actions
+        self._theme = theme
         self._window = window
-        self.popup = QuickSwitcher(theme, window)
-        self.popup.chosen.connect(self._on_chosen)
+
+    @cached_property
+    def popup(self) -> QuickSwitcher:
+        """The quick switcher, which is created when it is first opened."""
+        popup = QuickSwitcher(self._theme, self._window)
+        popup.chosen.connect(self._on_chosen)
+        return popup
 
     def open(self) -> None:
         self.popup.open_over(self._window, [*self._chats(), *self._commands(), *self._models()])

@@ -18,9 +18,9 @@ class UnsentNote(ChoiceLine):
     """
 
     def __init__(self, core: Core, parent: QWidget) -> None:
-        super().__init__(parent, promise.CLOSE)
+        super().__init__(parent)
         self._core = core
-        self.first.clicked.connect(self._end)
+        self.set_choices((promise.CLOSE, self._end))
         core.library.current_changed.connect(self._refresh)
         core.desk.changed.connect(self._refresh)
         self._refresh()

@@ -527,6 +527,7 @@ def context_full(stage: Stage) -> None:
     cause = "It needs 33,012 tokens and Qwen3.5 9B 4-bit reads at most 32,768."
     problem = ContextFullError(cause, 33_012).problem
     stage.engine.fail(problem)
+    stage.wait_until(stage.pane.notice.isVisible)
     stage.wait_until(stage.pane.notice.other_button.isVisible)
 
 

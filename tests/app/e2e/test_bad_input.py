@@ -197,6 +197,7 @@ def test_chat_that_is_too_long_offers_the_model_that_can_read_it(make_stage: Mak
     stage.send("Too much")
     stage.engine.fail(ContextFullError("33,012 tokens; the model takes 32,768.", 33_012).problem)
     notice = stage.pane.notice
+    stage.wait_until(notice.isVisible)
     stage.wait_until(notice.other_button.isVisible)
     assert notice.button.text() == "Move Message to a New Chat"
     assert notice.other_button.text() == "Use Longer 4B"

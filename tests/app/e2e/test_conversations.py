@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QApplication, QLabel, QLineEdit
 from app.controllers.desk import KEPT
 from app.theme.tokens import Size
 from app.viewmodels.transcript import ItemStatus, Version
+from app.widgets.button import Button
 from app.widgets.commands import CommandId
 from app.widgets.message_edit import MessageEdit
 from app.widgets.send_button import SendState
@@ -789,7 +790,7 @@ def test_undo_button_restores_the_deleted_chat(stage: Stage) -> None:
     assert stage.texts == ["Keep me", "Yes"]
     toast = stage.window.sidebar.toast
     assert toast.isVisible()
-    buttons = toast.findChildren(type(stage.pane.notice.button))
+    buttons = toast.findChildren(Button)
     QTest.mouseClick(buttons[0], Qt.MouseButton.LeftButton)
     stage.settle()
     assert stage.rows[0] == "TODAY"
@@ -841,7 +842,7 @@ def test_undo_of_a_message_restores_its_deleted_chat(stage: Stage) -> None:
     stage.chat("Two", "2")
     stage.pane.view.click_actions.requested.emit(stage.items[2].key, RowAction.DELETE)
     stage.settle()
-    button = stage.window.toast.findChild(type(stage.pane.notice.button))
+    button = stage.window.toast.findChild(Button)
     assert button is not None
     stage.run(CommandId.DELETE)
     assert stage.rows == []
@@ -931,11 +932,7 @@ def test_a_chat_that_is_not_open_can_be_renamed(make_stage: MakeStage) -> None:
 def test_recent_chat_button_in_an_empty_chat_opens_the_chat(stage: Stage) -> None:
     stage.chat("Hello", "Hi")
     stage.run(CommandId.NEW_CHAT)
-    button = next(
-        one
-        for one in stage.pane.empty.recent.findChildren(type(stage.pane.notice.button))
-        if one.isVisible()
-    )
+    button = next(one for one in stage.pane.empty.recent.findChildren(Button) if one.isVisible())
     QTest.mouseClick(button, Qt.MouseButton.LeftButton)
     stage.settle()
     assert stage.texts == ["Hello", "Hi"]

@@ -172,12 +172,12 @@ def test_chosen_pages_and_later_attaching_are_undone_one_at_a_time(
 
 def test_choosing_pages_with_two_files_names_the_file(stage: Stage, notes: Path) -> None:
     attach(stage, notes)
-    text = "\n\n".join(marked_page(number, "Text. " * 9000) for number in (1, 2))
+    text = "\n\n".join(marked_page(number, "Text. " * 12_000) for number in (1, 2))
     book = make_attachment("<b>report of 2026</b>.pdf", "pdf", text, num_pages=2)
     files = (*stage.rig.current.draft_attachments, book)
     stage.core.chat.set_attachments(stage.current, files)
     stage.settle()
-    stage.pane.long_files.second.click()
+    QTest.mouseClick(stage.pane.long_files.second, Qt.MouseButton.LeftButton)
     (dialog,) = stage.window.findChildren(QInputDialog)
     label = dialog.findChild(QLabel)
     assert label is not None

@@ -63,6 +63,20 @@ def test_end_of_the_last_answer_is_above_a_card_that_came_while_the_chat_was_awa
     assert bar.value() == bar.maximum() > 0
 
 
+def test_tab_leads_from_the_buttons_of_a_line_to_the_next_card_and_to_the_composer(
+    stage: Stage,
+) -> None:
+    line, notice = stage.pane.long_files, stage.pane.notice
+    line.show_offer("Too long.", paged_file=None, model_name="Other-4B")
+    notice.say(ContextFullError("It has 33,012 tokens and takes 32,768.").problem)
+    stage.settle()
+    notice.close_button.setFocus()
+    part, _pages, model = line.buttons
+    for expected in (part, model, stage.edit):
+        QTest.keyClick(QApplication.focusWidget() or stage.window, Qt.Key.Key_Tab)
+        assert expected.hasFocus(), QApplication.focusWidget()
+
+
 def test_card_that_hides_gives_its_focus_to_the_composer_and_not_to_the_next_card(
     make_stage: MakeStage,
 ) -> None:

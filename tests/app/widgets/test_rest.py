@@ -14,9 +14,13 @@ from typing_extensions import override
 from app.bridge.garbage import GarbageSearch
 from app.controllers.backups import LOOK_MS
 from app.settings import Settings
+from app.widgets.choice_line import ChoiceLine
 from app.widgets.commands import CommandId
+from app.widgets.details import Details
 from app.widgets.folder_watch import FolderWatch
+from app.widgets.model_picker import ModelPicker
 from app.widgets.models_window import ModelsWindow
+from app.widgets.switcher import QuickSwitcher
 from tests.app.conftest import MakeStage
 from tests.fakes.rig import FakeCatalog
 from tests.fakes.stage import Stage
@@ -27,6 +31,13 @@ GONE = "/Volumes/Disk/Chosen-27B"
 def repeating_timers() -> list[QTimer]:
     timers = [one for one in gc.get_objects() if isinstance(one, QTimer)]
     return [one for one in timers if isValid(one) and one.isActive() and not one.isSingleShot()]
+
+
+def test_new_window_has_no_popup_and_no_card_before_one_is_needed(stage: Stage) -> None:
+    for kind in (ModelPicker, QuickSwitcher, Details):
+        assert not stage.window.findChildren(kind), kind
+    for card in stage.pane.cards.content.findChildren(ChoiceLine):
+        assert not card.buttons, card
 
 
 def test_window_at_rest_has_no_timer_that_repeats(stage: Stage) -> None:
