@@ -18,6 +18,8 @@ class ReasonKind(StrEnum):
     INTERRUPTED = "interrupted"
     MODEL_CHANGED = "model_changed"  # only other models have read the message
     EDITED_MESSAGE = "edited_message"  # the text of a message changed
+    # Text was added at the end of the last message, for example behind an answer without tokens.
+    ADDED_TEXT = "added_text"
     SYSTEM_CHANGED = "system_changed"
     OPTIONS_CHANGED = "options_changed"  # Request.thinking or Request.keep_thinking changed
     TOOLS_CHANGED = "tools_changed"  # Request.tools changed

@@ -97,6 +97,8 @@ class _Case:
         """Return, in order, the positions before `end` where the reason for feeding may change."""
         first = self.found.restored
         places = {first, self.lost_end, self.found.matched, *self.prompt.message_starts}
+        if self.known is not None:
+            places.add(self.known.num_tokens)
         return sorted(place for place in places if first <= place < end)
 
     def why(self, start: int, before: Why | None) -> Why:
@@ -117,7 +119,10 @@ class _Case:
             # message.
             return before or self._why_message(index - 1)
         is_again = index not in self.request.new_messages
-        return replace(self._why_message(index), is_again=is_again)
+        why = replace(self._why_message(index), is_again=is_again)
+        if why.kind is ReasonKind.ADDED_TEXT and start < why.place:
+            return Why(kind=ReasonKind.NOT_KEPT, is_again=True)
+        return why
 
     def _is_only_end(self, start: int) -> bool:
         """Return True if nothing but the end of a prompt that was read before is fed.
@@ -157,6 +162,8 @@ class _Case:
         before, now = path.marks[index], marks_of(messages)[index]
         if before == now:
             return self._why_rendered(path, index, place)
+        if index == len(messages) - 1 and before.is_start_of(messages[index]):
+            return Why(kind=ReasonKind.ADDED_TEXT, message=self._number(index), place=place)
         is_system = Role.SYSTEM in (before.role, now.role)
         kind = ReasonKind.SYSTEM_CHANGED if is_system else ReasonKind.EDITED_MESSAGE
         return Why(kind=kind, message=self._number(index), place=place)

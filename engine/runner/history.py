@@ -36,13 +36,20 @@ class MessageMark:
     """The role and a digest of a message, to compare messages without keeping their text."""
 
     role: Role
+    num_chars: int  # of the text
     digest: int
+
+    def is_start_of(self, message: Message) -> bool:
+        """Return True if the marked message was this one without the end of its text."""
+        shorter = replace(message, content=message.content[: self.num_chars])
+        return self.num_chars < len(message.content) and self in marks_of([shorter])
 
 
 def marks_of(messages: Iterable[Message]) -> tuple[MessageMark, ...]:
     """Return one mark per message. Messages with equal roles and texts have equal marks."""
     return tuple(
-        MessageMark(m.role, hash((m.content, m.reasoning, m.calls, m.tool_name))) for m in messages
+        MessageMark(m.role, len(m.content), hash((m.content, m.reasoning, m.calls, m.tool_name)))
+        for m in messages
     )
 
 

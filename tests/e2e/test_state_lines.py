@@ -63,6 +63,13 @@ def regenerated(chats: Chats) -> StepReport:
     return chats.answer("regenerate")
 
 
+def end_edited(chats: Chats) -> StepReport:
+    """As a message behind an answer that was stopped before its first token."""
+    chats.send("one")
+    chats.send(LONG)
+    return chats.answer("edit", message=2, text=f"{LONG}\n\ntwo")
+
+
 def start_edited(chats: Chats) -> StepReport:
     chats.send("one")
     chats.send(LONG)
@@ -132,6 +139,12 @@ CAUSES = [
     (next_message, KEEPING, INSTANT, "read {read} new tokens"),
     (next_message, KEEPING, READ, "read {read} new tokens"),
     (regenerated, KEEPING, INSTANT, "nothing read"),
+    (
+        end_edited,
+        KEEPING,
+        READ,
+        "read {fed} tokens, {replayed} of them again: their state was not kept",
+    ),
     (
         start_edited,
         KEEPING,

@@ -58,6 +58,23 @@ def test_edited_message_reports_edited_message(chats: Chats) -> None:
     assert f"Message 3 changed at token {edited.matched}" in edited.reasons[0].text
 
 
+def test_text_added_to_the_last_message_is_no_change(chats: Chats) -> None:
+    chats.send("one")
+    chats.send("a list of numbers")
+    longer = chats.answer("edit", message=2, text="a list of numbers\n\nand words")
+    assert kinds(longer) == [ReasonKind.NOT_KEPT, ReasonKind.ADDED_TEXT]
+    assert longer.reasons[1].text == f"Text was added to message 3: {longer.read} tokens read."
+    assert longer.replayed == longer.reasons[0].num_tokens > 0
+
+
+def test_text_added_to_a_message_of_a_transformer_is_all_that_is_read(open_tiny: OpenTiny) -> None:
+    chats = Chats(open_tiny("llama"))
+    chats.send("a list of numbers")
+    longer = chats.answer("edit", message=1, text="a list of numbers\n\nand words")
+    assert kinds(longer) == [ReasonKind.ADDED_TEXT]
+    assert not longer.replayed
+
+
 def test_changed_system_prompt_reports_system_changed(chats: Chats) -> None:
     chats.do("system", chat="A", text="You are a list of numbers.")
     chats.send("one")
