@@ -7,7 +7,7 @@ half-closed connections, keys, paths, hosts and origins, control tokens, values 
 them, 60 clients send a head byte by byte. After each group an honest request must be answered. Faults
 are: a crash, an answer without the right key or to a wrong host or page, a status of 500 and more other
 than 503, a connection that stays open, and memory that grows by more than 10 % and 30 MB after the first
-100 requests. Then a server in this process gets hostile text in every field of every protocol: it
+500 requests. Then a server in this process gets hostile text in every field of every protocol: it
 may not change the number of control tokens in the prompt.
 
 Prints a table. The exit status is 1 if there is a fault.
@@ -37,7 +37,7 @@ from tests.hostile_requests.attacks import CHAT, make_attacks
 from tests.hostile_requests.control_tokens import NUM_TOKENS, smuggled_tokens
 from tests.hostile_requests.wire import KEY, Attack, Reaction, post, send
 
-_MEASURED_AFTER = 100  # requests after which the memory is first measured
+_MEASURED_AFTER = 500  # requests after which the memory is first measured
 _GROWTH, _GROWTH_BYTES = 1.1, 30 << 20
 _NUM_SLOW = 60  # clients that send a head byte by byte
 _SLOW_S = 15.0  # seconds after which their connections must be closed
