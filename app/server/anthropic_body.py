@@ -75,6 +75,9 @@ def _read_call_rule(fields: Fields) -> CallRule:
         case "any" | "tool" as kind:
             once = bool(choice.flag("disable_parallel_tool_use"))
             name = choice.text("name") if kind == "tool" else ""
+            if kind == "tool" and not name:
+                path = choice.path_of("name")
+                raise invalid(words.wrong_field(path, words.A_TEXT), path)
             return CallRule(must_call=True, name=name, calls_once=once)
         case kind:
             raise unsupported("tool_choice.type", kind)

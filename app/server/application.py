@@ -17,7 +17,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from app.server import ollama, ollama_models
+from app.server import anthropic_models, ollama, ollama_models
 from app.server.anthropic_messages import MESSAGES
 from app.server.bodies import Bodies
 from app.server.chat_request import ChatRequest, Ended, Piece, sum_of
@@ -81,17 +81,20 @@ async def _hello(_request: Request) -> Response:
     return PlainTextResponse(f"{_NAME}\n")
 
 
-async def _models(generations: Generations, _request: Request) -> Response:
-    listed = [_as_model(model) for model in await generations.listed_models()]
-    return JSONResponse({"object": "list", "data": listed})
+async def _models(generations: Generations, request: Request) -> Response:
+    models = await generations.listed_models()
+    if anthropic_models.is_wanted(request.headers):
+        return JSONResponse(anthropic_models.make_list(models))
+    return JSONResponse({"object": "list", "data": [_as_model(model) for model in models]})
 
 
 async def _model(generations: Generations, request: Request) -> Response:
     name: str = request.path_params["name"]
-    listed = await generations.listed_models()
-    for model in listed:
+    is_anthropic = anthropic_models.is_wanted(request.headers)
+    as_entry = anthropic_models.make_entry if is_anthropic else _as_model
+    for model in await generations.listed_models():
         if model.name == name:
-            return JSONResponse(_as_model(model))
+            return JSONResponse(as_entry(model))
     loaded = await generations.loaded_model()
     sentence = words.NO_MODEL if loaded is None else words.other_model(name, loaded.name)
     raise ServerError(ErrorKind.NOT_FOUND, sentence)
@@ -256,11 +259,14 @@ def _ignored(names: Iterable[str]) -> dict[str, str]:
     return {"x-rejoinder-ignored": "".join(c if " " <= c <= "~" else "?" for c in text)}
 
 
-def _refusal(path: str, error: ServerError) -> Response:
-    """Return the response to a refused request, in the form of the protocol of its path."""
+def _refusal(request: Request, error: ServerError) -> Response:
+    """Return the response to a refused request, in the form of the protocol of its path or its headers."""
+    path: str = request.scope["path"]
     protocols = {**_PROTOCOLS, _OLLAMA: ollama.CHAT}
     found = (protocol for start, protocol in protocols.items() if path.startswith(start))
-    body = next(found, CHAT_COMPLETIONS).error_body(error)
+    is_anthropic = anthropic_models.is_wanted(request.headers)
+    default = MESSAGES if is_anthropic else CHAT_COMPLETIONS
+    body = next(found, default).error_body(error)
     passes = error.kind in (ErrorKind.BUSY, ErrorKind.UNAVAILABLE)
     headers = {"retry-after": _RETRY_S} if passes else None
     return JSONResponse(body, error.status, headers)
@@ -279,18 +285,18 @@ async def _on_http_error(request: Request, error: Exception) -> Response:
     if error.status_code == 405:
         allowed = Headers(error.headers).get("allow", "")
         methods = ", ".join(sorted(allowed.split(", ")))  # Starlette has them in any order
-        response = _refusal(path, invalid(words.wrong_method(methods)))
+        response = _refusal(request, invalid(words.wrong_method(methods)))
         response.headers["allow"] = methods
     else:
         sentence = words.OLLAMA_ROUTES if path.startswith(_OLLAMA) else words.NO_ROUTE
-        response = _refusal(path, ServerError(ErrorKind.NOT_FOUND, sentence))
+        response = _refusal(request, ServerError(ErrorKind.NOT_FOUND, sentence))
     response.status_code = error.status_code
     return response
 
 
 async def _on_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, ServerError)
-    return _refusal(request.url.path, error)
+    return _refusal(request, error)
 
 
 async def _on_gone(_request: Request, _error: Exception) -> Response:
@@ -298,4 +304,4 @@ async def _on_gone(_request: Request, _error: Exception) -> Response:
 
 
 async def _on_bug(request: Request, _error: Exception) -> Response:
-    return _refusal(request.url.path, ServerError(ErrorKind.BROKEN, words.BROKEN))
+    return _refusal(request, ServerError(ErrorKind.BROKEN, words.BROKEN))

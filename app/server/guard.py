@@ -8,11 +8,13 @@ be allowed by name, and the API key must be right.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator
+import uuid
+from collections.abc import Callable, Iterator, Sequence
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -29,14 +31,14 @@ class Guard:
     """An ASGI application that passes on the requests which may use the server."""
 
     def __init__(
-        self, app: ASGIApp, access: Access, refusal: Callable[[str, ServerError], Response]
+        self, app: ASGIApp, access: Access, refusal: Callable[[Request, ServerError], Response]
     ) -> None:
         """Create the application.
 
         Args:
             app: gets the requests that may use the server.
             access: who may use the server.
-            refusal: returns the response to a refused request, by its path.
+            refusal: returns the response to a refused request.
         """
         self._app = app
         self._access = access
@@ -46,24 +48,21 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        send = _sender_with(_new_ids(), send)
         headers = Headers(scope=scope)
         origin = headers.get("origin", "")
         try:
             self._check(headers, origin, scope["path"], scope["method"])
         except ServerError as error:
-            await self._refusal(scope["path"], error)(scope, receive, send)
+            await self._refusal(Request(scope), error)(scope, receive, send)
             return
         if scope["method"] == "OPTIONS":
             await Response(None, 204, _preflight(headers, origin))(scope, receive, send)
             return
-
-        async def send_with_origin(message: Message) -> None:
-            if message["type"] == "http.response.start" and origin:
-                allowed = (b"access-control-allow-origin", origin.encode("latin-1"))
-                message["headers"] = [*message["headers"], allowed, (b"vary", b"Origin")]
-            await send(message)
-
-        await self._app(scope, receive, send_with_origin)
+        if origin:
+            allowed = (b"access-control-allow-origin", origin.encode("latin-1"))
+            send = _sender_with([allowed, (b"vary", b"Origin")], send)
+        await self._app(scope, receive, send)
 
     def _check(self, headers: Headers, origin: str, path: str, method: str) -> None:
         host = _name_of(headers.get("host", ""))
@@ -78,6 +77,24 @@ class Guard:
         key = self._access.key
         if key and not any(_is_equal(given, key) for given in _given_keys(headers)):
             raise ServerError(ErrorKind.KEY, words.WRONG_KEY)
+
+
+def _sender_with(headers: Sequence[tuple[bytes, bytes]], send: Send) -> Send:
+    """Return a function that sends a response with more headers."""
+
+    async def send_with_headers(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message["headers"], *headers]
+        await send(message)
+
+    return send_with_headers
+
+
+def _new_ids() -> list[tuple[bytes, bytes]]:
+    """Return the headers with the id of a request, which clients show with errors."""
+    request_id = f"req_{uuid.uuid4().hex[:24]}".encode()
+    # The names that OpenAI's and Anthropic's clients read
+    return [(b"x-request-id", request_id), (b"request-id", request_id)]
 
 
 def _given_keys(headers: Headers) -> Iterator[str]:

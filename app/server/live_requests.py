@@ -26,6 +26,10 @@ from engine.types import RequestId, Role
 MAX_ENDED = 20  # ended requests that are kept
 MAX_CHARS = 4000  # characters of a text that are kept
 
+# The page that stops a request knows only its number. Servers of one process share no number, so that
+# a late stop does not end a request of the next server.
+_numbers = count(1)
+
 
 class RequestState(Enum):
     """The progress of a request."""
@@ -41,7 +45,7 @@ class RequestState(Enum):
 class SeenRequest:
     """A request without its texts."""
 
-    number: int  # 1 for the first request of the server
+    number: int  # no other request of this process has it
     client: str
     state: RequestState
     came_at: float  # time.monotonic()
@@ -213,7 +217,6 @@ class LiveRequests:
     def __init__(self, cancel: Callable[[RequestId], None]) -> None:
         """Create the object. cancel: ends a request to the engine."""
         self._cancel = cancel
-        self._numbers = count(1)
         self._open: dict[int, LiveRequest] = {}
         # The newest first
         self._ended: deque[LiveRequest | RefusedRequest] = deque(maxlen=MAX_ENDED)
@@ -221,7 +224,7 @@ class LiveRequests:
     @contextmanager
     def opened(self, chat: ChatRequest) -> Generator[LiveRequest]:
         """Follow a request until the end of the context."""
-        request = LiveRequest(next(self._numbers), chat, self._cancel)
+        request = LiveRequest(next(_numbers), chat, self._cancel)
         self._open[request.number] = request
         failed: ServerError | None = None
         try:
@@ -236,7 +239,7 @@ class LiveRequests:
 
     def note_refused(self, report: Report) -> None:
         """Keep the end of a request that the model does not get."""
-        self._ended.appendleft(RefusedRequest(next(self._numbers), report))
+        self._ended.appendleft(RefusedRequest(next(_numbers), report))
 
     def stop(self, number: int) -> None:
         """End the answer to a request, unless it has ended."""

@@ -133,6 +133,8 @@ class ChatForm(AnswerForm):
 
     def __init__(self, fields: Fields, chat: ChatRequest, model: ModelFacts) -> None:
         self._sends_usage = sends_usage(fields)
+        # With the usage at the end, all chunks before have an empty one.
+        self._no_usage = {"usage": None} if self._sends_usage else {}
         self._head: dict[str, object] = {
             "id": f"chatcmpl-{uuid.uuid4().hex}",
             "created": int(time.time()),
@@ -201,12 +203,17 @@ class ChatForm(AnswerForm):
     ) -> str:
         logprobs = _logprobs(scores)
         choice = {"index": index, "delta": delta, "finish_reason": reason, "logprobs": logprobs}
-        return server_event({**self._head, "object": "chat.completion.chunk", "choices": [choice]})
+        chunk: dict[str, object] = {"object": "chat.completion.chunk", "choices": [choice]}
+        return server_event({**self._head, **chunk, **self._no_usage})
 
 
 def _choice(answer: WholeAnswer, index: int) -> dict[str, object]:
     assert answer.ended is not None
-    message: dict[str, object] = {"role": "assistant", "content": answer.text or None}
+    message: dict[str, object] = {
+        "role": "assistant",
+        "content": answer.text or None,
+        "refusal": None,
+    }
     if answer.reasoning:
         message["reasoning_content"] = answer.reasoning
     if answer.calls:

@@ -78,6 +78,8 @@ class _CompletionForm(AnswerForm):
 
     def __init__(self, fields: Fields, _chat: ChatRequest, model: ModelFacts) -> None:
         self._sends_usage = sends_usage(fields)
+        # With the usage at the end, all chunks before have an empty one.
+        self._no_usage = {"usage": None} if self._sends_usage else {}
         self._head: dict[str, object] = {
             "id": f"cmpl-{uuid.uuid4().hex}",
             "object": "text_completion",
@@ -99,9 +101,9 @@ class _CompletionForm(AnswerForm):
             case Begun() | Called():
                 pass
             case Said(text):
-                yield server_event(self._body(text))
+                yield server_event({**self._body(text), **self._no_usage})
             case Ended():
-                yield server_event(self._body("", piece))
+                yield server_event({**self._body("", piece), **self._no_usage})
                 if self._sends_usage:
                     yield server_event({**self._head, "choices": [], "usage": usage_of(piece)})
                 yield STREAM_END

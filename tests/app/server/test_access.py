@@ -192,6 +192,39 @@ def test_only_the_loaded_model_is_found(served: ServedModel, unloaded: ServedMod
     assert none.body["error"]["message"] == words.NO_MODEL
 
 
+def test_clients_of_anthropic_get_models_and_errors_in_their_form(
+    served: ServedModel, unloaded: ServedModel
+) -> None:
+    version = {"anthropic-version": "2023-06-01"}
+    listed = served.send("GET", "/v1/models", headers=version).body
+    (model,) = listed["data"]
+    name = served.get("/v1/models").body["data"][0]["id"]
+
+    assert (model["id"], model["type"]) == (name, "model")
+    assert model["max_input_tokens"] > 0
+    assert (listed["has_more"], listed["first_id"], listed["last_id"]) == (False, name, name)
+    assert served.send("GET", f"/v1/models/{name}", headers=version).body == model
+    none = unloaded.send("GET", "/v1/models", headers=version).body
+    assert none == {"data": [], "has_more": False, "first_id": None, "last_id": None}
+    for key, kind in ((KEY, "not_found_error"), ("no", "authentication_error")):
+        headers = {**version, "authorization": f"Bearer {key}"}
+        refused = served.send("GET", "/v1/models/none", headers=headers).body
+        assert (refused["type"], refused["error"]["type"]) == ("error", kind)
+
+
+def test_each_response_has_an_id_of_its_own(unloaded: ServedModel) -> None:
+    answers = [
+        unloaded.get("/v1/models"),
+        unloaded.post(CHAT, **HELLO),
+        unloaded.send("GET", "/v1/models", headers={"authorization": ""}),
+        unloaded.send("OPTIONS", CHAT),
+    ]
+
+    ids = [answer.headers["x-request-id"] for answer in answers]
+    assert [answer.headers["request-id"] for answer in answers] == ids
+    assert len(set(ids)) == len(ids)
+
+
 def test_unknown_address_is_not_found(unloaded: ServedModel) -> None:
     for path in ("/v1/none", "/../etc/passwd", "/v1/chat/completions/x", "/%00"):
         assert unloaded.send("POST", path, HELLO).status in (404, 405)

@@ -184,6 +184,11 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     (CHAT, {"tool_choice": "required"}, "no tools"),
     (CHAT, {"tools": [TOOL], "tool_choice": {"type": "function"}}, "tool_choice.name"),
     (
+        MESSAGES,
+        {"tools": [CLAUDE_TOOL], "tool_choice": {"type": "tool"}, "max_tokens": 9},
+        "tool_choice.name",
+    ),
+    (
         CHAT,
         {"response_format": {"type": "json_object", "schema": {"enum": ["a" * 200_000]}}},
         "200,000",

@@ -237,7 +237,7 @@ def test_long_texts_are_cut_and_their_lengths_are_kept() -> None:
         for _ in range(90):
             one.note_piece(Said("r" * 100))
         one.note_piece(Said("end"))
-    texts = live.seen(1).texts
+    texts = live.seen(one.number).texts
 
     assert texts is not None
     assert (len(texts.message), texts.message_len) == (MAX_CHARS, 9000)
@@ -265,15 +265,17 @@ def test_reasoning_calls_and_several_answers_are_paragraphs() -> None:
 
 def test_open_requests_come_first_and_only_the_last_ended_ones_are_kept() -> None:
     live = LiveRequests(lambda _request: None)
-    with live.opened(chat()):
+    with live.opened(chat()) as first:
+        done: list[int] = []
         for _ in range(MAX_ENDED + 3):
             with live.opened(chat()) as one:
                 one.note_piece(ended())
-        with live.opened(chat()):
+                done.append(one.number)
+        with live.opened(chat()) as last:
             numbers = [one.number for one in live.seen(None).requests]
 
-    assert numbers == [MAX_ENDED + 5, 1, *range(MAX_ENDED + 4, 4, -1)]
-    assert live.seen(2).texts is None
+    assert numbers == [last.number, first.number, *reversed(done[3:])]
+    assert live.seen(done[0]).texts is None
 
 
 def test_failed_request_has_its_reason() -> None:
@@ -291,10 +293,18 @@ def test_stop_cancels_each_request_to_the_engine_that_runs() -> None:
     live = LiveRequests(cancelled.append)
     with live.opened(chat()) as one:
         one.running |= {ASKED, RequestId("b")}
-        live.stop(2)
+        live.stop(one.number + 1)
         assert not cancelled
-        live.stop(1)
-    live.stop(1)
+        live.stop(one.number)
+    live.stop(one.number)
 
     assert sorted(cancelled) == ["a", "b"]
     assert one.is_stopped
+
+
+def test_stop_for_an_earlier_server_ends_no_request_of_the_next() -> None:
+    earlier, later = (LiveRequests(lambda _request: None) for _ in range(2))
+    with earlier.opened(chat()) as late, later.opened(chat()) as one:
+        later.stop(late.number)
+
+    assert not one.is_stopped

@@ -28,7 +28,7 @@ def test_answer_has_text_reason_and_usage(served: ServedModel) -> None:
 
     assert answer.status == 200
     (choice,) = answer.body["choices"]
-    assert choice["message"] == {"role": "assistant", "content": "A story."}
+    assert choice["message"] == {"role": "assistant", "content": "A story.", "refusal": None}
     assert choice["finish_reason"] == "stop"
     usage = answer.body["usage"]
     assert usage["prompt_tokens_details"]["cached_tokens"] == usage["rejoinder"]["restored"]
@@ -47,6 +47,7 @@ def test_stream_has_the_same_text_as_the_whole_answer(served: ServedModel) -> No
     *chunks, usage = [data for _, data in stream.events]
     deltas = [chunk["choices"][0]["delta"] for chunk in chunks]
     assert deltas[0]["role"] == "assistant"
+    assert all(chunk["usage"] is None for chunk in chunks)
     text = "".join(delta.get("content", "") for delta in deltas)
     assert text == whole.body["choices"][0]["message"]["content"]
     assert chunks[-1]["choices"][0]["finish_reason"] == "stop"
