@@ -179,14 +179,15 @@ def _break_before(text: str, end: int) -> int:
 
 
 def parse_pages(typed: str) -> tuple[range, ...]:
-    """Return the pages that a user typed, such as "1-3, 7"; empty if not understood."""
+    """Return the pages that a user typed, such as "1-3, 7" or "3-1"; empty if not understood."""
     ranges: list[range] = []
     without_gaps = re.sub(r"(?<!\s)\s*[-\u2013\u2014]\s*", "-", typed.strip())
     for piece in re.split(r"[,;\s]+", without_gaps):
         found = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", piece)
         if found is None:
             return ()
-        ranges.append(range(int(found[1]), int(found[2] or found[1]) + 1))
+        first, last = sorted((int(found[1]), int(found[2] or found[1])))
+        ranges.append(range(first, last + 1))
     return tuple(ranges)
 
 

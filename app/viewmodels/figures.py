@@ -16,16 +16,17 @@ def about(number: int) -> int:
 
 
 def milliseconds(value_ms: float) -> str:
-    """Format a duration: 6 ms if below 1 s, 1.2 s if below 10 s, otherwise 12 s."""
+    """Format a duration: 6 ms if below 1 s, 1.2 s if below 10 s, 12 s if below 90 s, else 2 min 5 s."""
     if value_ms < 999.5:
         return words.milliseconds(max(1, round(value_ms)))
     if value_ms < 9_950:
         return words.seconds(f"{value_ms / 1000:.1f}")
-    return seconds(value_ms / 1000)
+    whole = round(value_ms / 1000)
+    return words.seconds(whole) if whole < 90 else words.minutes_seconds(*divmod(whole, 60))
 
 
 def seconds(value_s: float) -> str:
-    """Format a duration: whole seconds (9 s) below 90 s, else minutes (3 min)."""
+    """Format an estimated duration: whole seconds (9 s) below 90 s, else minutes (3 min)."""
     whole = max(1, round(value_s))
     return words.seconds(whole) if whole < 90 else words.minutes(round(value_s / 60))
 

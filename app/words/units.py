@@ -31,6 +31,10 @@ def minutes(number: int) -> str:
     return f"{number} min"
 
 
+def minutes_seconds(number: int, rest: int) -> str:
+    return f"{number} min {rest} s"
+
+
 def between(least: str, most: str) -> str:
     return f"{least} to {most}"
 

@@ -77,6 +77,7 @@ def test_chosen_pages_keep_their_marks_and_name_the_part() -> None:
     part = chosen_pages(BOOK, parse_pages("2-3, 7"))
     assert part is not None
     assert part.part == "Pages 2\u20133, 7"
+    assert part == chosen_pages(BOOK, parse_pages("7, 3-2"))
     assert part.text.startswith("[Page 2]\nWords of page 2.\n\n[Page 3]")
     assert part.digest != BOOK.digest
     assert chosen_pages(BOOK, parse_pages("99-999999")) is None

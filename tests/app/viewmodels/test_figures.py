@@ -8,7 +8,7 @@ from app.viewmodels import figures
 @pytest.mark.parametrize(
     ("value_ms", "text"),
     [(0.0, "1 ms"), (6.2, "6 ms"), (999.4, "999 ms"), (999.6, "1.0 s"), (9_949, "9.9 s"),
-     (9_950, "10 s"), (89_000, "89 s"), (90_000, "2 min")],
+     (9_950, "10 s"), (89_000, "89 s"), (212_100, "3 min 32 s")],
 )  # fmt: skip
 def test_milliseconds_chooses_the_unit_by_size(value_ms: float, text: str) -> None:
     assert figures.milliseconds(value_ms) == text
