@@ -144,7 +144,7 @@ _LINES = {
             again(ReasonKind.NOT_KEPT, 12_000), new(24), replayed=12_000, read=24, wait_ms=95_000
         ),
         StateKind.READ,
-        "Read 12,024 tokens, 12,000 of them again: their state was not kept · first word after 2 min",
+        "Read 12,024 tokens, 12,000 of them again: their state was not kept · first word after 1 min 35 s",
     ),
     "evicted, but soon read": (
         planned(
