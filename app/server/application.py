@@ -82,7 +82,7 @@ async def _hello(_request: Request) -> Response:
 
 
 async def _models(generations: Generations, request: Request) -> Response:
-    models = await generations.listed_models()
+    models = await generations.models.listed()
     if anthropic_models.is_wanted(request.headers):
         return JSONResponse(anthropic_models.make_list(models))
     return JSONResponse({"object": "list", "data": [_as_model(model) for model in models]})
@@ -92,10 +92,10 @@ async def _model(generations: Generations, request: Request) -> Response:
     name: str = request.path_params["name"]
     is_anthropic = anthropic_models.is_wanted(request.headers)
     as_entry = anthropic_models.make_entry if is_anthropic else _as_model
-    for model in await generations.listed_models():
+    for model in await generations.models.listed():
         if model.name == name:
             return JSONResponse(as_entry(model))
-    loaded = await generations.loaded_model()
+    loaded = await generations.models.loaded()
     sentence = words.NO_MODEL if loaded is None else words.other_model(name, loaded.name)
     raise ServerError(ErrorKind.NOT_FOUND, sentence)
 
@@ -120,19 +120,19 @@ async def _ollama_version(_request: Request) -> Response:
 
 
 async def _ollama_tags(generations: Generations, _request: Request) -> Response:
-    return JSONResponse(ollama_models.tags(await generations.listed_models()))
+    return JSONResponse(ollama_models.tags(await generations.models.listed()))
 
 
 async def _ollama_running(generations: Generations, _request: Request) -> Response:
-    return JSONResponse(ollama_models.running(await generations.loaded_model()))
+    return JSONResponse(ollama_models.running(await generations.models.loaded()))
 
 
 async def _ollama_show(generations: Generations, bodies: Bodies, request: Request) -> Response:
     with generations.reported_refusals(_client(request)):
         async with bodies.read(request) as fields:
             name = fields.raw("model")
-        loaded = await generations.model()
-        first, *others = await generations.listed_models()
+        loaded = await generations.models.required()
+        first, *others = await generations.models.listed()
         model = next((other for other in others if other.name == name), first)
         return JSONResponse(ollama_models.show(model, loaded))
 
@@ -155,7 +155,7 @@ async def _begin_answer(
     with generations.unopened_request(_client(request)):
         async with bodies.read(request) as fields:
             is_stream = protocol.streams if (flag := fields.flag("stream")) is None else flag
-            used_model = generations.used_model(fields.text("model"))
+            used_model = generations.models.used(fields.text("model"))
             model = await until_begun.enter_async_context(used_model)
             if (body := protocol.without_answer(fields, model)) is not None:
                 return JSONResponse(body, headers=_ignored(fields.unused))
@@ -188,7 +188,7 @@ async def _count(
             name = fields.text("model")
             chat = _completed(protocol.read(fields), fields, request)
         del fields
-        async with generations.used_model(name):
+        async with generations.models.used(name):
             num_tokens = await generations.count(chat)
     return JSONResponse({"input_tokens": num_tokens}, headers=_headers(chat))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncGenerator, Generator, Iterable
-from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 
@@ -32,8 +32,9 @@ from app.server.known_chats import SERVER_PREFIX, KnownChats
 from app.server.live_requests import LiveRequest, LiveRequests
 from app.server.merging import merged
 from app.server.metrics import Metrics
-from app.server.model_choice import ListedModel, OfferedModels
+from app.server.model_choice import OfferedModels
 from app.server.report import Report, Watcher
+from app.server.served_models import ServedModels
 from app.words import server as words
 from engine.clients import RequestEvent
 from engine.errors import EngineError, TemplateError
@@ -84,85 +85,15 @@ class Generations:
             offered: the models that requests can name. None: only the loaded one is listed.
         """
         self._engine = engine
-        self._offered = offered or OfferedModels(None)
-        self._num_using = 0  # requests for which the loaded model must stay
         self._watcher = watcher
         self._chats = KnownChats(replies)
         self.metrics = Metrics(watcher.note_open)
+        self.models = ServedModels(
+            engine, offered or OfferedModels(None), lambda: self.metrics.num_open
+        )
         self.live = LiveRequests(engine.cancel)
         # Paths of models whose template refuses user messages in a row
         self._merging: set[str] = set()
-
-    async def loaded_model(self) -> ModelFacts | None:
-        """Return the loaded model, if there is one. Wait while one is being loaded.
-
-        Raises:
-            ServerError: the server is being stopped.
-        """
-        await self._engine.settled()
-        if self._engine.is_stopping:
-            raise ServerError(ErrorKind.UNAVAILABLE, words.STOPPED)
-        return self._engine.model
-
-    async def model(self) -> ModelFacts:
-        """Return the loaded model. Wait while one is being loaded.
-
-        Raises:
-            ServerError: there is none.
-        """
-        return self._required(await self.loaded_model())
-
-    def _required(self, model: ModelFacts | None) -> ModelFacts:
-        if model is None:
-            problem = self._engine.model_problem
-            raise ServerError(ErrorKind.UNAVAILABLE, str(problem or words.NO_MODEL))
-        return model
-
-    async def listed_models(self) -> tuple[ListedModel, ...]:
-        """Return the loaded model and those that requests can name. Wait while one is being loaded.
-
-        Raises:
-            ServerError: the server is being stopped.
-        """
-        return self._offered.listed(await self.loaded_model())
-
-    @asynccontextmanager
-    async def used_model(self, name: str) -> AsyncGenerator[ModelFacts]:
-        """Yield the model that answers a request. No other request replaces it within the context.
-
-        name: the model in the request. If it can be loaded, it is; another name changes nothing.
-
-        Raises:
-            ServerError: there is no model, or the one with this name cannot be loaded now.
-        """
-        model = await self._model_named(name)
-        self._num_using += 1
-        try:
-            yield model
-        finally:
-            self._num_using -= 1
-
-    async def _model_named(self, name: str) -> ModelFacts:
-        """Return the loaded model. Load the one with this name before, if it can be loaded.
-
-        A request loads a model only once. So clients that name different models in turn get errors,
-        but do not replace each other's models for ever.
-
-        Raises:
-            ServerError: there is no model, or the one with this name cannot be loaded now.
-        """
-        model = await self.loaded_model()
-        card = self._offered.find(name)
-        if card is None or (model is not None and card.is_at(model.path)):
-            return self._required(model)
-        if not self._num_using and not self.metrics.num_open:
-            self._engine.await_model(str(card.path))
-            self._offered.load(card, self._engine.await_none)
-            model = await self.loaded_model()
-        if not card.is_at(self._required(model).path):
-            answering = self._required(model).title
-            raise ServerError(ErrorKind.UNAVAILABLE, words.not_loaded_now(card.title, answering))
-        return self._required(model)
 
     async def generate(self, chat: ChatRequest) -> AsyncGenerator[Piece]:
         """Answer a request. Closing the iterator stops the answer; what was read stays cached.
@@ -249,7 +180,7 @@ class Generations:
         Raises:
             ServerError: there is none, or it can't do what is asked for.
         """
-        model = await self.model()
+        model = await self.models.required()
         if chat.tools and not model.can_use_tools:
             raise invalid(words.CANNOT_USE_TOOLS, "tools")
         num_chars = sum(len(message.content) for message in chat.messages) + len(chat.tools)

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from app.server.generations import Generations
 from app.server.model_choice import Choice, OfferedModels
+from app.server.served_models import ServedModels
 from app.words import server as words
 from engine.catalog import scan
 from engine.catalog.card import ModelCard, ModelSource
@@ -159,15 +159,15 @@ def test_request_that_has_waited_for_its_model_is_answered_by_it(
     served: ServedModel, cards: tuple[ModelCard, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A second request, which names the model before, waits. It does not replace the chosen one."""
-    load, used_model = served.engine.load_model, Generations.used_model
+    load, used = served.engine.load_model, ServedModels.used
     loads, named = SimpleQueue[str](), SimpleQueue[str]()
 
-    def note_name(generations: Generations, name: str) -> AbstractAsyncContextManager[ModelFacts]:
+    def note_name(models: ServedModels, name: str) -> AbstractAsyncContextManager[ModelFacts]:
         named.put(name)
-        return used_model(generations, name)
+        return used(models, name)
 
     monkeypatch.setattr(served.engine, "load_model", loads.put)
-    monkeypatch.setattr(Generations, "used_model", note_name)
+    monkeypatch.setattr(ServedModels, "used", note_name)
     with ThreadPoolExecutor() as pool:
         first = pool.submit(served.post, CHAT, model=cards[1].name, **HELLO)
         path = loads.get(timeout=PATIENCE_S)

@@ -151,7 +151,7 @@ def test_no_request_begins_while_the_server_stops(served: ServedModel) -> None:
     async def begin() -> None:
         engine = AsyncEngine(cast("EngineCommands", NoCommands()), Clients(lambda _event: None))
         engine.cancel_all()
-        await Generations(engine, KeptReplies(None), served).model()
+        await Generations(engine, KeptReplies(None), served).models.required()
 
     with pytest.raises(ServerError) as refused:
         asyncio.run(begin())
