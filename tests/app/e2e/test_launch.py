@@ -264,7 +264,8 @@ from app.options import Options
 def report(core):
     (window,) = [one for one in QApplication.topLevelWidgets() if hasattr(one, "pane")]
     notice = window.pane.app_notice
-    print(json.dumps([notice.isVisible(), notice.text, notice.copy_button.copied_text]))
+    details = notice.copy_button.copied_text if notice.isVisible() else ""
+    print(json.dumps([notice.isVisible(), notice.text, details]))
     QApplication.quit()
 
 Core.start = report  # called once the window is painted
