@@ -501,6 +501,14 @@ def test_text_added_after_a_reload_is_not_all_of_its_message(history: History) -
     assert brief(found) == [(reloaded, 0, 16), (added, 16, 17)]
 
 
+def test_tools_before_a_message_with_added_text_are_no_added_text(history: History) -> None:
+    tools = tuple(range(700, 750))
+    asked = ask(replace(LONGER, token_ids=(*tools, *LONGER.token_ids)), tools="[]")
+    feed(history, ask(ONE, new=[0]))
+    found = reasons(history, asked, at(0))
+    assert brief(found) == [(ReasonKind.EDITED_MESSAGE, 0, 73)]
+
+
 def test_added_text_that_was_read_before_is_read_again(history: History) -> None:
     found = reasons(history, ask(SYSTEM, LONGER, new=[]), at(20))
     assert texts(found) == ["Text was added to message 1: 13 tokens read again."]
