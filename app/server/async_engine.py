@@ -30,8 +30,8 @@ from engine.types import Request, RequestId
 
 A = TypeVar("A")
 
-# Seconds without an event after which `events` yields None, so that a client gets a sign of life. Also
-# seconds without text for the client, while the model writes a tool call.
+# Seconds. After one to two such times without an event `events` yields None, so that a client gets a sign
+# of life. Also seconds without text for the client, while the model writes a tool call.
 SILENCE_S = 3.0
 
 
@@ -192,9 +192,13 @@ class _OpenRequest:
         self.events.put_nowait(event)
 
     async def note_silence(self) -> None:
-        """Put None for each time without an event. A timer for each event would take more time."""
-        while True:
+        """Put None after each time without an event, until the last event.
+
+        No None is put behind values that wait: the client may take none for minutes. A timer for each
+        event would take more time.
+        """
+        while not self.has_ended:
             num_events = self._num_events
             await asyncio.sleep(SILENCE_S)
-            if self._num_events == num_events:
+            if self._num_events == num_events and self.events.empty():
                 self.events.put_nowait(None)

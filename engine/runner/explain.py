@@ -162,7 +162,9 @@ class _Case:
         before, now = path.marks[index], marks_of(messages)[index]
         if before == now:
             return self._why_rendered(path, index, place)
-        if index == len(messages) - 1 and before.is_start_of(messages[index]):
+        is_last = index == len(messages) - 1
+        # Templates write the tools before a message, and there they count as part of it.
+        if is_last and before.is_start_of(messages[index]) and not self._tools_differ(path):
             return Why(kind=ReasonKind.ADDED_TEXT, message=self._number(index), place=place)
         is_system = Role.SYSTEM in (before.role, now.role)
         kind = ReasonKind.SYSTEM_CHANGED if is_system else ReasonKind.EDITED_MESSAGE

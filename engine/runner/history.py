@@ -86,7 +86,8 @@ class Known:
     path: FedPath
     # Number of leading prompt tokens that agree with the path. If the path is unloaded, it is found
     # by messages: the tokens before the first message that differs, less the part of the path's last
-    # message that was not fed. It is exact for the same model, and an estimate for another one.
+    # message that was not fed. It is exact for the same model, and an estimate for another one. If text
+    # was only added to the message that differs, its earlier text counts too, by its share of characters.
     num_tokens: int
     is_whole: bool  # True if the path agrees up to its end
     is_foreign: bool = False  # True if the path was fed to another model
@@ -111,9 +112,8 @@ class History:
         model: path of the model that the prompt is for.
         """
         token_ids = array("I", prompt.token_ids)
-        marks = marks_of(request.messages)
         known = [
-            _known_by_messages(path, prompt, marks, model)
+            _known_by_messages(path, prompt, request.messages, model)
             if path.is_unloaded
             else _known_by_tokens(path, token_ids)
             for path in reversed(self._paths.get(request.conversation_id, []))
@@ -234,14 +234,20 @@ def _known_by_tokens(path: FedPath, token_ids: array[int]) -> Known:
 
 
 def _known_by_messages(
-    path: FedPath, prompt: Prompt, marks: tuple[MessageMark, ...], model: str
+    path: FedPath, prompt: Prompt, messages: Sequence[Message], model: str
 ) -> Known:
-    agreed = common_prefix_len(path.marks, marks)
+    agreed = common_prefix_len(path.marks, marks_of(messages))
     is_whole = agreed == len(path.marks)
     end = prompt.message_starts[agreed]
     if is_whole and agreed:
         start = prompt.message_starts[agreed - 1]
         end = start + int((end - start) * path.last_fed)
+    elif not is_whole and agreed < len(messages):
+        mark, message = path.marks[agreed], messages[agreed]
+        if mark.is_start_of(message):
+            part = Fraction(mark.num_chars, len(message.content))
+            part *= path.last_fed if agreed == len(path.marks) - 1 else 1
+            end += int((prompt.message_starts[agreed + 1] - end) * part)
     return Known(path, end, is_whole=is_whole, is_foreign=path.model != model)
 
 

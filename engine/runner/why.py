@@ -63,7 +63,7 @@ _SENTENCES = {
     ),
     ReasonKind.MODEL_CHANGED: "Another model had read these messages: {count} read again.",
     ReasonKind.EDITED_MESSAGE: "{subject} changed at token {place}: {count} read{again}.",
-    ReasonKind.ADDED_TEXT: "Text was added to {message}: {count} read.",
+    ReasonKind.ADDED_TEXT: "Text was added to {message}: {count} read{again}.",
     ReasonKind.SYSTEM_CHANGED: "The system prompt changed at token {place}: {count} read{again}.",
     ReasonKind.OPTIONS_CHANGED: (
         "The thinking options changed the prompt at token {place}: {count} read{again}."

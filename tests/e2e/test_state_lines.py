@@ -250,6 +250,18 @@ def test_line_after_a_reload_names_it(open_tiny: OpenTiny, tiny_model: TinyModel
     assert line.kind is AVOIDABLE
 
 
+def test_line_of_text_added_after_a_reload_does_not_call_the_earlier_text_new(
+    open_tiny: OpenTiny, tiny_model: TinyModel
+) -> None:
+    chats = Chats(open_tiny())
+    chats.send(LONG)
+    for name in ("llama", "qwen3_5"):
+        load_model(chats.client, tiny_model(name, KEEPING), lambda _: None)
+    report = chats.answer("edit", message=1, text=f"{LONG}\n\ntwo")
+    assert report.replayed > 10 * report.read > 0
+    assert "again: the model was reloaded" in line_of(report).text
+
+
 def test_line_of_a_stopped_request_has_the_tokens_that_were_read(open_tiny: OpenTiny) -> None:
     client: InlineClient = open_tiny()
     Chats(client).do("send", chat="A", text=LONG * 3, wait=False)

@@ -43,6 +43,10 @@ ONE = said(Role.USER, "one", 200, 10)
 EDITED = Said(
     message=Message(role=Role.USER, content="on and on"), token_ids=(200, 201, *range(210, 216))
 )
+# ONE and as much text behind it.
+LONGER = Said(
+    message=Message(role=Role.USER, content="oneone"), token_ids=(*ONE.token_ids, *range(220, 230))
+)
 # A reply with a thought of 6 tokens and an answer of 8 tokens.
 THOUGHT = tuple(range(300, 306))
 ANSWER = tuple(range(306, 314))
@@ -481,6 +485,33 @@ def test_edit_after_a_reload_has_both_reasons(history: History) -> None:
     history.forget_model()
     found = reasons(history, ask(SYSTEM, EDITED), at(0))
     assert brief(found) == [(ReasonKind.MODEL_RELOADED, 0, 10), (ReasonKind.EDITED_MESSAGE, 10, 11)]
+
+
+def test_text_added_after_a_reload_is_not_all_of_its_message(history: History) -> None:
+    history.forget_model()
+    reloaded, added = ReasonKind.MODEL_RELOADED, ReasonKind.ADDED_TEXT
+    found = reasons(history, ask(SYSTEM, LONGER), at(0))
+    assert brief(found) == [(reloaded, 0, 20), (added, 20, 13)]
+    assert [reason.is_again for reason in found] == [True, False]
+
+    stopped = History()
+    read_ahead(stopped, ask(SYSTEM, ONE, new=[0, 1]), 16)
+    stopped.forget_model()
+    found = reasons(stopped, ask(SYSTEM, LONGER, new=[0, 1]), at(0))
+    assert brief(found) == [(reloaded, 0, 16), (added, 16, 17)]
+
+
+def test_tools_before_a_message_with_added_text_are_no_added_text(history: History) -> None:
+    tools = tuple(range(700, 750))
+    asked = ask(replace(LONGER, token_ids=(*tools, *LONGER.token_ids)), tools="[]")
+    feed(history, ask(ONE, new=[0]))
+    found = reasons(history, asked, at(0))
+    assert brief(found) == [(ReasonKind.EDITED_MESSAGE, 0, 73)]
+
+
+def test_added_text_that_was_read_before_is_read_again(history: History) -> None:
+    found = reasons(history, ask(SYSTEM, LONGER, new=[]), at(20))
+    assert texts(found) == ["Text was added to message 1: 13 tokens read again."]
 
 
 def test_branch_from_before_a_reload_has_the_reload_as_reason(history: History) -> None:
