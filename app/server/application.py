@@ -281,7 +281,7 @@ def _client(request: Request) -> str:
 
 async def _on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    path = request.url.path
+    path: str = request.scope["path"]
     if error.status_code == 405:
         allowed = Headers(error.headers).get("allow", "")
         methods = ", ".join(sorted(allowed.split(", ")))  # Starlette has them in any order
