@@ -37,6 +37,7 @@ from app.server.protocol import (
     server_event,
 )
 from app.server.shared_fields import (
+    empty_usage,
     function_tool,
     read_limit,
     read_sampling,
@@ -133,8 +134,7 @@ class ChatForm(AnswerForm):
 
     def __init__(self, fields: Fields, chat: ChatRequest, model: ModelFacts) -> None:
         self._sends_usage = sends_usage(fields)
-        # With the usage at the end, all chunks before have an empty one.
-        self._no_usage = {"usage": None} if self._sends_usage else {}
+        self._no_usage = empty_usage(sends_usage=self._sends_usage)
         self._head: dict[str, object] = {
             "id": f"chatcmpl-{uuid.uuid4().hex}",
             "created": int(time.time()),

@@ -36,7 +36,13 @@ from app.server.protocol import (
     comment,
     server_event,
 )
-from app.server.shared_fields import read_limit, read_sampling, read_thinking, sends_usage
+from app.server.shared_fields import (
+    empty_usage,
+    read_limit,
+    read_sampling,
+    read_thinking,
+    sends_usage,
+)
 from app.words import server as words
 from engine.events import ModelFacts
 from engine.types import Message, Role
@@ -78,8 +84,7 @@ class _CompletionForm(AnswerForm):
 
     def __init__(self, fields: Fields, _chat: ChatRequest, model: ModelFacts) -> None:
         self._sends_usage = sends_usage(fields)
-        # With the usage at the end, all chunks before have an empty one.
-        self._no_usage = {"usage": None} if self._sends_usage else {}
+        self._no_usage = empty_usage(sends_usage=self._sends_usage)
         self._head: dict[str, object] = {
             "id": f"cmpl-{uuid.uuid4().hex}",
             "object": "text_completion",

@@ -65,6 +65,11 @@ def sends_usage(fields: Fields) -> bool:
     return options is not None and bool(options.flag("include_usage"))
 
 
+def empty_usage(*, sends_usage: bool) -> dict[str, None]:
+    """Return the usage of a chunk before the last one: empty if the last one has the usage."""
+    return {"usage": None} if sends_usage else {}
+
+
 def text_of(fields: Fields, name: str) -> str:
     """Return the text of a field that is a text or a list of parts."""
     if not isinstance(fields.raw(name), list):

@@ -64,7 +64,7 @@ def regenerated(chats: Chats) -> StepReport:
 
 
 def end_edited(chats: Chats) -> StepReport:
-    """As a message behind an answer that was stopped before its first token."""
+    """Add text, as the app does for a message behind an answer that was stopped without a token."""
     chats.send("one")
     chats.send(LONG)
     return chats.answer("edit", message=2, text=f"{LONG}\n\ntwo")

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
+from unittest.mock import Mock
+
+import pytest
+
+from app.server import generations
 
 Answer = TypeVar("Answer")
 # Fields of this server that the packages do not know
@@ -25,6 +31,27 @@ def checked(answer: Answer) -> Answer:
     unknown = set(_unknown_fields(answer)) - OWN_FIELDS
     assert not unknown, (type(answer).__name__, unknown)
     return answer
+
+
+def answered_when_free(
+    package: Any, client: Any, ask: Callable[[Any], Answer], monkeypatch: pytest.MonkeyPatch
+) -> tuple[Answer, list[float]]:
+    """Return an answer after a refusal by a busy server, and the waits of the client in seconds.
+
+    The server is busy until the client waits. A client that does not try again gets an error.
+    """
+    waits: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        monkeypatch.undo()
+
+    monkeypatch.setattr(generations, "_MAX_OPEN", 0)
+    with pytest.raises(package.RateLimitError):
+        ask(client)
+    clock = Mock(wraps=time, sleep=wait)
+    monkeypatch.setattr(f"{package.__name__}._base_client.time", clock)
+    return ask(client.with_options(max_retries=1)), waits
 
 
 def _unknown_fields(value: Any) -> Iterator[str]:

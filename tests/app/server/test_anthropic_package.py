@@ -6,18 +6,15 @@ The package is imported in a fixture: its import takes two seconds of CPU time.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any, Literal
-from unittest.mock import Mock
 
 import pytest
 
-from app.server import generations
 from engine.types import FinishReason, ForcedReply
 from tests.clients.task import Call
-from tests.fakes.package_answers import checked
+from tests.fakes.package_answers import answered_when_free, checked
 from tests.fakes.served_model import KEY, ServedModel
 from tests.fakes.tables import rest_in_soak
 
@@ -203,18 +200,8 @@ def test_error_has_its_kind_its_cause_and_its_request(
 def test_client_waits_as_long_as_a_busy_server_says(
     calling: ServedModel, client: Any, package: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    waits: list[float] = []
-
-    def wait(seconds: float) -> None:
-        waits.append(seconds)
-        monkeypatch.undo()
-
-    monkeypatch.setattr(generations, "_MAX_OPEN", 0)
-    with pytest.raises(package.RateLimitError):
-        ask(client)
-    monkeypatch.setattr("anthropic._base_client.time", Mock(wraps=time, sleep=wait))
     calling.replies.append(BOAT)
-    answer = ask(client.with_options(max_retries=1))
+    answer, waits = answered_when_free(package, client, ask, monkeypatch)
 
     assert waits == [5]
     assert answer.content[-1].text == "A boat."
