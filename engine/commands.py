@@ -32,12 +32,14 @@ from engine.questions import (
     EvictWhat,
     Forget,
     ForgetUnknown,
+    HeldChats,
     MakeTitle,
     NextPrompt,
     ParseCalls,
     Question,
     QuestionId,
     ReportCache,
+    ReportChats,
     TokensCounted,
     Verify,
 )
@@ -180,6 +182,10 @@ class EngineCommands(Protocol):
     def report_cache(self, *, checks_invariants: bool = False) -> Asked[CacheReport]:
         """Ask for the figures of the cache."""
         return self.ask(ReportCache(checks_invariants))
+
+    def report_chats(self) -> Asked[HeldChats]:
+        """Ask for the cached state of each conversation."""
+        return self.ask(ReportChats())
 
     def forget(
         self, conversation_id: ConversationId, *, on_disk: bool = True

@@ -59,8 +59,10 @@ from engine.questions import (
     CacheReport,
     CheckResult,
     CountTokens,
+    HeldChats,
     MakeTitle,
     ParseCalls,
+    ReportChats,
     Verify,
 )
 from engine.unanswered import Unanswered
@@ -355,6 +357,8 @@ def _answer_to(question: AnyQuestion) -> Answer | Problem:
             return _NOT_VERIFIED
         case CountTokens() | ParseCalls() | MakeTitle():
             return NoModelError(_NO_MODEL).problem
+        case ReportChats():
+            return HeldChats()
         case _:
             return CacheReport(NOTHING_CACHED)
 

@@ -29,6 +29,7 @@ from engine.questions import (
     ParseCalls,
     QuestionId,
     ReportCache,
+    ReportChats,
     Verify,
 )
 from engine.types import ConversationId, RequestId
@@ -44,6 +45,7 @@ QUESTIONS: tuple[Callable[[], AnyQuestion], ...] = (
     lambda: ForgetUnknown(frozenset()),
     lambda: MakeTitle(NextPrompt(conversation_id=A)),
     ReportCache,
+    ReportChats,
     lambda: Verify(RequestId("r"), ()),
 )
 

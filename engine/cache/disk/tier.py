@@ -29,6 +29,7 @@ from engine.cache.disk.rates import Rates
 from engine.cache.disk.reader import DamagedError, RecordReader
 from engine.cache.disk.record import RecordKind
 from engine.cache.disk.saving import PointSaver
+from engine.cache.disk.shares import shares_on_disk
 from engine.cache.disk.writer import DiskLimits, RecordWriter
 from engine.cache.grafting import Graft, stored_end
 from engine.cache.holdings import Lease
@@ -36,6 +37,7 @@ from engine.cache.hot import KvNode
 from engine.cache.kv import KvArrays
 from engine.cache.layout import Layout, Leaves
 from engine.cache.prefix_cache import PrefixCache
+from engine.cache.shares import Shares
 from engine.cache.snapshot import Snapshot
 from engine.errors import attempt
 from engine.types import ConversationId
@@ -346,6 +348,10 @@ class DiskTier:
             damaged=self._damaged,
             problem=self.problem,
         )
+
+    def shares(self) -> Shares:
+        """Return the bytes of each conversation on disk."""
+        return shares_on_disk(self._index, needs_state=self._layout.needs_snapshot)
 
     def _save_index(self) -> None:
         self._folder.extra |= self.rates.as_json()
