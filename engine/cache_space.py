@@ -19,9 +19,11 @@ from engine.cache.shares import Shares, shares_in_memory
 from engine.config import EngineConfig
 from engine.disk_space import DiskSpace
 from engine.errors import Failure, attempt
+from engine.events import Answered
 from engine.idle import Idler
 from engine.memory import MemoryWatch, cache_budget, freed_bytes, process_bytes, release_freed
 from engine.models.loader import LoadedModel
+from engine.moving import Mover
 from engine.questions import (
     NOTHING_CACHED,
     CacheQuestion,
@@ -33,10 +35,13 @@ from engine.questions import (
     ForgetUnknown,
     HeldChat,
     HeldChats,
+    MoveToDisk,
+    QuestionId,
     ReportCache,
     ReportChats,
 )
 from engine.runner.history import History
+from engine.types import ConversationId
 from engine.wanted import Wanted
 
 # Highest number of conversations that one ForgetUnknown question forgets: each takes a few
@@ -73,6 +78,7 @@ class CacheSpace:
         self._model_bytes = 0  # weights of the loaded model on all stages
         self._wanted = Wanted.of(config)
         self._disk_space = DiskSpace(config, self._wanted.disk)
+        self._mover = Mover(self._drop_moved)
         # Fingerprint of the model that the cache belongs to, or that the last cache belonged to if
         # there is no cache now. Another model needs a new cache.
         self._namespace = ""
@@ -235,6 +241,30 @@ class CacheSpace:
             freed_bytes=freed_bytes(),
             process_bytes=process_bytes(),
         )
+
+    # Moves from memory to disk
+
+    @property
+    def is_moving(self) -> bool:
+        """True if a question of the class MoveToDisk is not answered yet."""
+        return self._mover.is_busy
+
+    def move(self, question_id: QuestionId, question: MoveToDisk) -> None:
+        """Queue a move to the disk. An idle job in progress holds state that may have to go."""
+        self._idler.pause()
+        self._mover.add(question_id, question)
+
+    def step_move(self) -> Answered | None:
+        """Do one step of the moves. Return an answer if a question is done."""
+        done = self._mover.step(self.disk)
+        return None if done is None else Answered(done, self._report_chats())
+
+    def _drop_moved(self, conversation_id: ConversationId) -> None:
+        """Drop the state of a conversation that is on disk, and what would be read ahead of it."""
+        self._idler.drop(conversation_id)
+        if self.cache is not None:
+            self.cache.forget(conversation_id)
+            release_freed()
 
     def _report_chats(self) -> HeldChats:
         cache = self.cache

@@ -34,6 +34,7 @@ from engine.questions import (
     ForgetUnknown,
     HeldChats,
     MakeTitle,
+    MoveToDisk,
     NextPrompt,
     ParseCalls,
     Question,
@@ -186,6 +187,10 @@ class EngineCommands(Protocol):
     def report_chats(self) -> Asked[HeldChats]:
         """Ask for the cached state of each conversation."""
         return self.ask(ReportChats())
+
+    def move_to_disk(self, conversation_ids: tuple[ConversationId, ...]) -> Asked[HeldChats]:
+        """Write the cached state of conversations to disk and drop it from memory. See MoveToDisk."""
+        return self.ask(MoveToDisk(conversation_ids))
 
     def forget(
         self, conversation_id: ConversationId, *, on_disk: bool = True

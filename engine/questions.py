@@ -301,6 +301,17 @@ class EvictWhat(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class MoveToDisk(Question[HeldChats]):
+    """Write the cached state of conversations to disk, then drop it from memory.
+
+    This is done while no request waits or runs, in steps, and is then answered. A conversation stays in
+    memory if a part of its state cannot be written: nothing is kept on disk, or a limit is reached.
+    """
+
+    conversation_ids: tuple[ConversationId, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Evict(Question[CacheReport]):
     """Evict a part of the cached state at once. Only the command line and benchmarks use this."""
 
@@ -313,7 +324,7 @@ class ClearDisk(Question[CacheReport]):
 
 
 CacheQuestion = ReportCache | ReportChats | Forget | ForgetUnknown | Evict | ClearDisk
-AnyQuestion = CountTokens | ParseCalls | MakeTitle | AwaitIdle | Verify | CacheQuestion
+AnyQuestion = CountTokens | ParseCalls | MakeTitle | AwaitIdle | Verify | MoveToDisk | CacheQuestion
 Answer = TokensCounted | tuple[ToolCall, ...] | CheckResult | CacheReport | HeldChats | str | None
 
 

@@ -61,6 +61,7 @@ from engine.questions import (
     CountTokens,
     HeldChats,
     MakeTitle,
+    MoveToDisk,
     ParseCalls,
     ReportChats,
     Verify,
@@ -357,7 +358,7 @@ def _answer_to(question: AnyQuestion) -> Answer | Problem:
             return _NOT_VERIFIED
         case CountTokens() | ParseCalls() | MakeTitle():
             return NoModelError(_NO_MODEL).problem
-        case ReportChats():
+        case ReportChats() | MoveToDisk():
             return HeldChats()
         case _:
             return CacheReport(NOTHING_CACHED)

@@ -24,6 +24,7 @@ from typing import Final, cast
 
 from engine.cache.disk.folder import RecordFolder
 from engine.cache.disk.index import IndexedRecord, PathPosition
+from engine.cache.disk.moving import ChatMove
 from engine.cache.disk.queue import PointQueue
 from engine.cache.disk.rates import Rates
 from engine.cache.disk.reader import DamagedError, RecordReader
@@ -290,6 +291,10 @@ class DiskTier:
         """Hand over the state of a prompt that is still being read. See PointSaver.save_reading."""
         if self.problem is None:
             self._saver.save_reading(lease)
+
+    def move(self, conversation_id: ConversationId) -> ChatMove:
+        """Return the work that writes all resume points of a conversation."""
+        return ChatMove(conversation_id, self._cache, self._saver, self._writer)
 
     def close(self, seconds: float) -> None:
         """Write what is not written yet, as far as it is done in time, and save the index.
