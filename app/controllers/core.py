@@ -18,6 +18,7 @@ from PySide6.QtCore import QObject, Signal
 from app.bridge.engine_bridge import EngineBridge, EngineFactory
 from app.bridge.jobs import JobLane
 from app.bridge.store_lane import StoreLane
+from app.controllers.action_costs import ActionCosts
 from app.controllers.attachments import AttachmentsController
 from app.controllers.backups import Backups
 from app.controllers.catalog import Catalog
@@ -244,6 +245,9 @@ class Core(QObject):
             self.chat,
             self.reading_rate,
         )
+        self.action_costs = ActionCosts(
+            self.bridge, self.desk, self.turns, self.models, self.reading_rate
+        )
         self.first_return = FirstReturn(
             self.desk, self.turns, self.library, self.preferences, self.reading_rate
         )
@@ -343,7 +347,13 @@ class Core(QObject):
             self.attachments,
         ):
             worker.close()
-        for sender in (self.read_ahead, self.titles, self.prompt_sizes, self.storage):
+        for sender in (
+            self.read_ahead,
+            self.titles,
+            self.prompt_sizes,
+            self.action_costs,
+            self.storage,
+        ):
             sender.stop()
         self.desk.note_quit()
         self.bridge.close(max(0.0, until - time.monotonic()))
