@@ -1,4 +1,4 @@
-"""What an action would make the model read, asked for the place below the pointer. Main thread."""
+"""Costs of actions, asked for the place below the pointer: tokens to read, and the time. Main thread."""
 
 from __future__ import annotations
 

@@ -65,7 +65,14 @@ class ReadingRate(QObject):
     def to_read(self, counted: TokensCounted) -> ToRead:
         """Return what a counted prompt makes the model read, and the time that this takes."""
         start, end = counted.num_cached, counted.num_tokens
-        return ToRead(end - start, self.time(start, end), end, counted.num_on_disk, counted.plan)
+        return ToRead(
+            end - start,
+            self.time(start, end),
+            num_prompt=end,
+            num_on_disk=counted.num_on_disk,
+            plan=counted.plan,
+            is_shared=bool(self._requests),
+        )
 
     def _on_status_changed(self) -> None:
         if self._models.status.path != self._path:

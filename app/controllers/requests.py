@@ -134,7 +134,7 @@ def turn_ahead(conversation: Conversation, facts: ModelFacts) -> NextPrompt:
 
 
 # A request that is only counted has no seed, and its messages have no ids in the conversation.
-_COUNTED = TurnIds(user=NodeId("counted user"), reply=NodeId("counted reply"))
+_COUNTED = TurnIds(user=NodeId("counted-user"), reply=NodeId("counted-reply"))
 
 
 def counted_send(conversation: Conversation, facts: ModelFacts, cards: Cards) -> Request:

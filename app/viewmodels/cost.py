@@ -14,12 +14,18 @@ def cost_line(to_read: ToRead) -> str:
     """Return the cost of an action: Instant, or the tokens to read and the time that this takes."""
     if to_read.is_instant:
         return words.INSTANT
-    line = words.reads(
+    line = _reads(to_read)
+    if not to_read.num_on_disk:
+        return line
+    return words.restores_from_disk(units.tokens(to_read.num_on_disk), reads=line)
+
+
+def _reads(to_read: ToRead) -> str:
+    if to_read.num_tokens == 0:
+        return words.NOTHING
+    return words.reads(
         units.tokens(to_read.num_tokens),
         time=to_read.about_time,
         is_all=to_read.num_tokens == to_read.num_prompt >= _MANY_TOKENS,
         cause="" if to_read.plan is None else cause_of(to_read.plan),
     )
-    if not to_read.num_on_disk:
-        return line
-    return words.restores_from_disk(units.tokens(to_read.num_on_disk), reads=line)

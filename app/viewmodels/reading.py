@@ -29,6 +29,7 @@ class ToRead:
     num_prompt: int = 0  # length of the prompt; 0 if it is not known
     num_on_disk: int = 0  # number of its other tokens whose state would be read from disk
     plan: PromptPlan | None = None  # the plan of the request; None if no request is known yet
+    is_shared: bool = False  # True if other requests run, so that reading takes longer
 
     @property
     def is_long(self) -> bool:
@@ -39,10 +40,10 @@ class ToRead:
     @property
     def is_instant(self) -> bool:
         """True if reading takes no time that a person notices."""
-        if self.num_tokens == 0:
-            return self.num_on_disk == 0
+        if self.num_on_disk or self.is_shared:
+            return False
         is_short = self.expected is not None and self.expected.most < INSTANT_S
-        return is_short and self.num_on_disk == 0
+        return is_short or self.num_tokens == 0
 
     @property
     def time(self) -> str:

@@ -12,7 +12,7 @@ from app.widgets.thinking_chip import ThinkingChip
 from app.widgets.transcript.rows.row import RowAction
 from app.widgets.transcript.view import TranscriptView
 
-# What to add to the number of a version, for the two buttons beside it.
+# Difference of the number of a version, for the two buttons beside it.
 _STEPS = {RowAction.PREVIOUS_VERSION: -1, RowAction.NEXT_VERSION: 1}
 
 Tell = Callable[[str], object]

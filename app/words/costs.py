@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 INSTANT: Final = "Instant"
+NOTHING: Final = "Reads nothing"
 
 
 def reads(tokens: str, *, time: str, is_all: bool, cause: str = "") -> str:

@@ -1,0 +1,53 @@
+"""The cost of an action in one line."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.viewmodels.cost import cost_line
+from app.viewmodels.reading import ToRead
+from engine.reading_pace import ReadingTime
+from engine.usage import PromptPlan, Reason, ReasonKind
+
+SHORT = ReadingTime(0.2, 0.18, 0.22)
+LONG = ReadingTime(48, 46, 50)
+AGAIN = PromptPlan(
+    prompt_tokens=14_310,
+    restored=0,
+    replayed=14_300,
+    read=10,
+    reasons=(
+        Reason(kind=ReasonKind.SYSTEM_CHANGED, num_tokens=14_300, at=0, text="", is_again=True),
+        Reason(kind=ReasonKind.NEW_MESSAGE, num_tokens=10, at=14_300, text=""),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("to_read", "line"),
+    [
+        (ToRead(0, num_prompt=900), "Instant"),
+        (ToRead(24, SHORT, num_prompt=9_000), "Instant"),
+        (ToRead(24, num_prompt=9_000), "Reads 24 tokens"),  # nothing was measured
+        (ToRead(24, SHORT, num_prompt=9_000, is_shared=True), "Reads 24 tokens, about 1 s"),
+        (ToRead(0, num_prompt=900, is_shared=True), "Reads nothing"),
+        (ToRead(212, ReadingTime(1, 0.9, 1.2), num_prompt=9_000), "Reads 212 tokens, about 1 s"),
+        (ToRead(14_310, LONG, num_prompt=14_310), "Reads all 14,310 tokens, about 48 s"),
+        (ToRead(40, LONG, num_prompt=40), "Reads 40 tokens, about 48 s"),
+        (ToRead(900, ReadingTime(30, 20, 45), num_prompt=9_000), "Reads 900 tokens, 20 to 45 s"),
+        (
+            ToRead(14_310, LONG, num_prompt=14_310, plan=AGAIN),
+            "Reads all 14,310 tokens, about 48 s: the system prompt changed",
+        ),
+        (
+            ToRead(24, SHORT, num_prompt=9_000, num_on_disk=8_976),
+            "Restores 8,976 tokens from disk · reads 24 tokens, about 1 s",
+        ),
+        (
+            ToRead(0, None, num_prompt=9_000, num_on_disk=9_000),
+            "Restores 9,000 tokens from disk · reads nothing",
+        ),
+    ],
+)
+def test_line_names_what_is_read_and_the_time(to_read: ToRead, line: str) -> None:
+    assert cost_line(to_read) == line
