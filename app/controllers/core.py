@@ -42,6 +42,7 @@ from app.controllers.leftovers import Leftovers
 from app.controllers.library import LibraryController
 from app.controllers.login import OpenAtLogin
 from app.controllers.longer_models import LongerModels
+from app.controllers.memory_map import MemoryMap
 from app.controllers.models import ModelsController
 from app.controllers.opening import Opening
 from app.controllers.organising import Organiser
@@ -212,6 +213,7 @@ class Core(QObject):
             self.chat,
             seams.origin,
         )
+        self.memory_map = MemoryMap(self.bridge, self.preferences)
         self.storage = Storage(self.bridge, self.preferences, seams.state_dir)
         self.server = ServerController(
             self.bridge,
@@ -343,7 +345,13 @@ class Core(QObject):
             self.attachments,
         ):
             worker.close()
-        for sender in (self.read_ahead, self.titles, self.prompt_sizes, self.storage):
+        for sender in (
+            self.read_ahead,
+            self.titles,
+            self.prompt_sizes,
+            self.storage,
+            self.memory_map,
+        ):
             sender.stop()
         self.desk.note_quit()
         self.bridge.close(max(0.0, until - time.monotonic()))
