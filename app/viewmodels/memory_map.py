@@ -20,7 +20,7 @@ _GB = 10**9
 
 
 class MapState(Enum):
-    """How soon a chat can continue."""
+    """Where the state of a chat is."""
 
     ACTIVE = auto()  # it is being read or answered
     MEMORY = auto()
@@ -71,9 +71,10 @@ class MapRow:
         }[self.state]
 
     @property
-    def size_text(self) -> str:
-        """The line of the part in the map that has its bytes."""
-        return words.sizes(memory=_size(self.memory_bytes), disk=_size(self.disk_bytes))
+    def texts(self) -> tuple[str, ...]:
+        """The lines of the part in the map, below its title."""
+        sizes = words.sizes(memory=_size(self.memory_bytes), disk=_size(self.disk_bytes))
+        return tuple(text for text in (self.state_text, self.tokens_text, sizes) if text)
 
     @property
     def tokens_text(self) -> str:

@@ -55,6 +55,7 @@ class MemoryTable(QTreeWidget):
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
+        self._rows: list[MapRow] = []
         self._items: dict[str, _Item] = {}
         self.setObjectName("memoryTable")
         self.setAccessibleName(words.TABLE)
@@ -79,19 +80,25 @@ class MemoryTable(QTreeWidget):
     def show_rows(self, rows: Sequence[MapRow], selected: frozenset[str]) -> None:
         """Show parts. Lines that are there stay where they are, unless their values change."""
         with QSignalBlocker(self):
-            self.setSortingEnabled(False)
-            keys = {row.key for row in rows}
-            for key in [key for key in self._items if key not in keys]:
-                self.takeTopLevelItem(self.indexOfTopLevelItem(self._items.pop(key)))
-            for row in rows:
-                self._show_row(row)
-            self.setSortingEnabled(True)
+            if rows != self._rows:
+                self._rows = list(rows)
+                self._show_lines()
             for key, item in self._items.items():
                 if item.isSelected() != (key in selected):
                     item.setSelected(key in selected)
 
+    def _show_lines(self) -> None:
+        self.setSortingEnabled(False)
+        keys = {row.key for row in self._rows}
+        for key in [key for key in self._items if key not in keys]:
+            self.takeTopLevelItem(self.indexOfTopLevelItem(self._items.pop(key)))
+        for row in self._rows:
+            self._show_row(row)
+        self.setSortingEnabled(True)
+
     def _show_row(self, row: MapRow) -> None:
         item = self._items.get(row.key)
+        is_new = item is None
         if item is None:
             item = self._items[row.key] = _Item()
             for column in _NUMBERS:
@@ -103,7 +110,7 @@ class MemoryTable(QTreeWidget):
             item.setText(column, text)
         if not row.is_chat:
             item.setFlags(Qt.ItemFlag.ItemIsEnabled)
-        if self.indexOfTopLevelItem(item) < 0:
+        if is_new:
             self.addTopLevelItem(item)
 
     def _on_selected(self) -> None:

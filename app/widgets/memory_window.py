@@ -31,7 +31,7 @@ from app.widgets.segments import Segments
 from app.widgets.slider import Slider
 from app.widgets.treemap import Treemap
 from app.widgets.window_size import keep_on_screen, within_screen
-from app.words import memory_map as words, window as window_words
+from app.words import commands, memory_map as words, settings, window as window_words
 from engine.types import ConversationId
 
 # The positions of the slider. The automatic limit is the highest one.
@@ -69,12 +69,12 @@ class MemoryWindow(QWidget):
         self.empty = Sentences(self)
         self.views = QStackedWidget(self)
         self.line = Sentences(self)
-        self.keep = Button(words.KEEP, self)
+        self.keep = Button(commands.KEEP_READY, self)
         self.move_button = Button(words.MOVE, self)
         self.forget = Button(words.FORGET, self)
         self.open_button = Button(words.OPEN, self)
         self.note = Sentences(self, "small", words.NOTE)
-        self._limit_label = QLabel(words.BUDGET, self)
+        self._limit_label = QLabel(settings.MEMORY_LIMIT, self)
         self.slider = Slider(self)
         self.budget = Sentences(self)
         self._build()
@@ -102,7 +102,7 @@ class MemoryWindow(QWidget):
         self.slider.setPageStep(1)
         # A lower limit evicts chats at once, so it is not set while the handle is on its way.
         self.slider.setTracking(False)
-        self.slider.setAccessibleName(words.BUDGET)
+        self.slider.setAccessibleName(settings.MEMORY_LIMIT)
         self._limit_label.setBuddy(self.slider)
         top = QHBoxLayout()
         top.addStretch()
@@ -178,8 +178,6 @@ class MemoryWindow(QWidget):
         self.empty.setText(
             words.NO_MODEL if self._core.models.status.facts is None else words.EMPTY
         )
-        self.map.show_rows(self._rows, self._selected)
-        self.table.show_rows(self._rows, self._selected)
         self._show_view()
         self._refresh_actions()
         self._refresh_limit()
@@ -195,6 +193,7 @@ class MemoryWindow(QWidget):
     def _show_view(self, *_: object) -> None:
         is_map = self.tabs.buttons[MemoryView.MAP].isChecked()
         shown = self.map if is_map else self.table
+        shown.show_rows(self._rows, self._selected)  # the other view takes time too
         self.views.setCurrentWidget(shown if self._rows else self.empty)
 
     @property
@@ -207,7 +206,7 @@ class MemoryWindow(QWidget):
         self.open_button.setEnabled(len(chosen) == 1 and chosen[0].is_listed)
         self.keep.setEnabled(bool(chosen) and all(row.is_listed for row in chosen))
         is_kept = bool(chosen) and all(row.is_kept for row in chosen)
-        self.keep.setText(words.END_KEEP if is_kept else words.KEEP)
+        self.keep.setText(words.END_KEEP if is_kept else commands.KEEP_READY)
         self.move_button.setEnabled(can_move and any(row.memory_bytes for row in chosen))
         self.move_button.setToolTip("" if can_move else words.NO_DISK)
         is_active = any(row.state is MapState.ACTIVE for row in chosen)
@@ -237,8 +236,7 @@ class MemoryWindow(QWidget):
 
     def _select(self, keys: frozenset[str]) -> None:
         self._selected, self._result = keys, ""
-        self.map.show_rows(self._rows, keys)
-        self.table.show_rows(self._rows, keys)
+        self._show_view()
         self._refresh_actions()
 
     def _point(self, key: str) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
+    QFont,
     QFontMetricsF,
     QHelpEvent,
     QKeyEvent,
@@ -28,6 +29,8 @@ from app.words import memory_map as words
 
 _GAP = 1.0  # half of the space between two areas, in px
 _CORNER = 4.0
+_LEAST_CHARS = 5  # a part with room for fewer gets no text
+_Font = tuple[QFont, QFontMetricsF]
 _ARROWS = {
     Qt.Key.Key_Left: QPointF(-1, 0),
     Qt.Key.Key_Right: QPointF(1, 0),
@@ -54,6 +57,7 @@ class Treemap(QWidget):
         self._selected: frozenset[str] = frozenset()
         self._current = ""  # key of the part that the keys move from
         self._hovered = ""
+        self._fonts = self._make_fonts()
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -67,11 +71,18 @@ class Treemap(QWidget):
         if rows != self._rows:
             self._rows = rows
             self._arrange()
+            self.update()
+        self._update(self._selected ^ selected)
         self._selected = selected
         if not any(row.key == self._current for row in rows):
             self._current = ""
         self._describe()
-        self.update()
+
+    def _update(self, keys: Collection[str]) -> None:
+        """Paint these parts again, and no others."""
+        for row, rect in zip(self._rows, self._rects, strict=True):
+            if row.key in keys:
+                self.update(rect.toAlignedRect())
 
     def rect_of(self, key: str) -> QRect:
         """Return the place of a part."""
@@ -100,14 +111,18 @@ class Treemap(QWidget):
     # Mouse and keys
 
     def _choose(self, row: MapRow, *, adds: bool) -> None:
-        self._current = row.key
-        self._describe()
+        self._go_to(row)
         if not row.is_chat:
             chosen = self._selected if adds else frozenset[str]()
         else:
             chosen = self._selected ^ {row.key} if adds else frozenset({row.key})
         self.chosen.emit(chosen)
-        self.update()
+
+    def _go_to(self, row: MapRow) -> None:
+        """Make a part the one that the keys move from."""
+        self._update({self._current, row.key})
+        self._current = row.key
+        self._describe()
 
     @override
     def mousePressEvent(self, event: QMouseEvent) -> None:
@@ -138,9 +153,9 @@ class Treemap(QWidget):
 
     def _point(self, key: str) -> None:
         if key != self._hovered:
+            self._update({self._hovered, key})
             self._hovered = key
             self.pointed.emit(key)
-            self.update()
 
     @override
     def event(self, event: QEvent) -> bool:
@@ -172,9 +187,7 @@ class Treemap(QWidget):
         if target is None:
             return
         if extends and target.key in self._selected:
-            self._current = target.key
-            self._describe()
-            self.update()
+            self._go_to(target)
         else:
             self._choose(target, adds=extends)
 
@@ -214,9 +227,15 @@ class Treemap(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        self._fonts = self._make_fonts()
         for row, rect in zip(self._rows, self._rects, strict=True):
             if rect.intersects(QRectF(event.rect())):
                 self._paint(painter, row, rect.adjusted(_GAP, _GAP, -_GAP, -_GAP))
+
+    def _make_fonts(self) -> tuple[_Font, _Font]:
+        """Return the fonts of titles and of figures. Their metrics take time to make."""
+        title, small = (self._theme.zoomed_font(style) for style in (Type.LABEL, Type.SMALL))
+        return (title, QFontMetricsF(title)), (small, QFontMetricsF(small))
 
     def _paint(self, painter: QPainter, row: MapRow, rect: QRectF) -> None:
         colors, ink = self._theme.colors, self._ink(row)
@@ -245,22 +264,14 @@ class Treemap(QWidget):
 
     def _write(self, painter: QPainter, row: MapRow, rect: QRectF, ink: QColor) -> None:
         """Write the title and the figures, as far as there is room."""
+        title, small = self._fonts
+        if rect.width() < _LEAST_CHARS * small[1].averageCharWidth():
+            return
         painter.setPen(ink)
         y = rect.top()
-        for style, text in (
-            (Type.LABEL, row.title),
-            (Type.SMALL, row.state_text),
-            (Type.SMALL, row.tokens_text),
-            (Type.SMALL, row.size_text),
-        ):
-            if not text:
-                continue
-            font = self._theme.zoomed_font(style)
-            metrics = QFontMetricsF(font)
-            if (
-                y + metrics.height() > rect.bottom()
-                or rect.width() < 4 * metrics.averageCharWidth()
-            ):
+        texts = ((title, row.title), *((small, text) for text in row.texts))
+        for (font, metrics), text in texts:
+            if y + metrics.height() > rect.bottom():
                 return
             painter.setFont(font)
             shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, rect.width())

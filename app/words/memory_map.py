@@ -34,7 +34,6 @@ SHARED: Final = "Shared by several chats"
 UNUSED: Final = "Work in progress"
 OTHER_MODELS: Final = "Chats of other models"
 
-KEEP: Final = "Keep in Memory"
 END_KEEP: Final = "Stop Keeping"
 MOVE: Final = "Move to Disk"
 FORGET: Final = "Forget…"
@@ -50,7 +49,6 @@ FORGET_NOTE: Final = (
 )
 NO_DISK: Final = "To move chats, turn on “Keep Chats Ready on Disk” in Settings, under Storage."
 
-BUDGET: Final = "Memory for chats"
 SHOW: Final = "Show Chats in Memory…"  # button in the settings
 
 

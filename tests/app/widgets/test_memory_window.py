@@ -99,6 +99,7 @@ def test_window_shows_chats_by_title_and_their_bytes(
     assert "1.2 GB of 12 GB in memory" in window.summary.text()
     click(window, chats[0])
     assert window.line.text() == "About boats: 9,000 tokens, 900 MB in memory, 300 MB on disk"
+    QTest.mouseClick(window.tabs.buttons[MemoryView.TABLE], LEFT)
     assert window.table.topLevelItemCount() == len(window.rows)
     assert [item.text(0) for item in window.table.selectedItems()] == ["About boats"]
 
