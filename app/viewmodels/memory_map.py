@@ -20,7 +20,7 @@ _GB = 10**9
 
 
 class MapState(Enum):
-    """Where the state of a chat is."""
+    """Places of the state of a chat."""
 
     ACTIVE = auto()  # it is being read or answered
     MEMORY = auto()
