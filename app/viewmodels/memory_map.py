@@ -139,9 +139,9 @@ def _unlisted(conversation_id: ConversationId) -> str:
 def summary(report: HeldChats) -> str:
     return words.summary(
         model=_size(report.model_bytes),
-        memory=figures.file_size(report.total_bytes),
-        budget=figures.file_size(report.budget_bytes),
-        disk=figures.file_size(report.disk_bytes),
+        memory=_size(report.total_bytes),
+        budget=_size(report.budget_bytes),
+        disk=_size(report.disk_bytes),
     )
 
 
@@ -149,8 +149,8 @@ def selection_line(rows: Sequence[MapRow]) -> str:
     """Return the sentence about the selected parts."""
     if len(rows) == 1:
         return rows[0].line
-    memory = figures.file_size(sum(row.memory_bytes for row in rows))
-    disk = figures.file_size(sum(row.disk_bytes for row in rows))
+    memory = _size(sum(row.memory_bytes for row in rows))
+    disk = _size(sum(row.disk_bytes for row in rows))
     return words.selected(len(rows), memory=memory, disk=disk) if rows else ""
 
 

@@ -53,8 +53,9 @@ SHOW: Final = "Show Chats in Memory…"  # button in the settings
 
 
 def summary(*, model: str, memory: str, budget: str, disk: str) -> str:
-    """Return the line over the map. model: size of its weights, or empty without a model."""
-    chats = f"Chats take {memory} of {budget} in memory and {disk} on disk."
+    """Return the line over the map. Each size is empty if it is zero."""
+    in_memory = f"{memory or 'nothing'} of {budget}" if budget else memory or "nothing"
+    chats = f"Chats take {in_memory} in memory and {disk or 'nothing'} on disk."
     return f"The model takes {model}. {chats}" if model else chats
 
 
@@ -90,7 +91,8 @@ def described(*, title: str, tokens: str, memory: str, disk: str, state: str) ->
 
 
 def selected(count: int, *, memory: str, disk: str) -> str:
-    return f"{count:,} chats selected: {memory} in memory, {disk} on disk"
+    """Return the line about several selected chats. A size is empty if it is zero."""
+    return f"{count:,} chats selected: {memory or 'nothing'} in memory, {disk or 'nothing'} on disk"
 
 
 def forget_question(title: str, count: int) -> str:

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from app.viewmodels.memory_map import Area, areas, budget_text, map_rows, selection_line
+from app.viewmodels.memory_map import Area, areas, budget_text, map_rows, selection_line, summary
 from app.words import memory_map as words
 from engine.questions import HeldChat, HeldChats
 from engine.types import ConversationId
@@ -102,3 +102,10 @@ def test_line_tells_what_the_bytes_do_not() -> None:
         == f"Boats: 8,000 tokens, 1 GB in memory, {words.KEPT.lower()}"
     )
     assert line(10**9, 0, used=True) == f"Boats: 1 GB in memory, {words.ACTIVE.lower()}"
+
+
+def test_nothing_is_not_said_to_take_a_kilobyte() -> None:
+    assert summary(HeldChats()) == "Chats take nothing in memory and nothing on disk."
+    report = HeldChats(model_bytes=10**9, budget_bytes=2 * 10**9)
+    sentence = "Chats take nothing of 2 GB in memory and nothing on disk."
+    assert summary(report) == f"The model takes 1 GB. {sentence}"
