@@ -37,7 +37,7 @@ from engine.cache.prefix_cache import PrefixCache
 from engine.cache_space import CacheSpace
 from engine.config import EngineConfig
 from engine.counting import OpenCounts
-from engine.errors import Failure, NoModelError, attempt
+from engine.errors import Failure, attempt
 from engine.events import (
     Answered,
     Cancel,
@@ -69,7 +69,6 @@ from engine.questions import (
     MakeTitle,
     MoveToDisk,
     ParseCalls,
-    TokensCounted,
     Verify,
 )
 from engine.runner.history import History
@@ -204,8 +203,7 @@ class EngineCore:
         if self._stopping:
             return worked
         self._caching.check_memory()
-        if self._counts.step(self._count, is_busy=self._has_requests):
-            worked = True
+        worked |= self._counts.step(self._served.count_tokens, is_busy=self._has_requests)
         if not self._has_requests:
             return self._unload_idle() or self._work_idly() or self._release_idle() or worked
         self._idler.pause()
@@ -353,19 +351,12 @@ class EngineCore:
 
     def _answer_now(self, question: ParseCalls | Verify | CacheQuestion) -> Answer:
         match question:
-            case ParseCalls(text, tools):
-                if self.model is None:
-                    raise NoModelError("Tool calls can’t be read without one.")
-                return self.model.calls.parse(text, tools)
+            case ParseCalls():
+                return self._served.parse_calls(question)
             case Verify():
                 return self._served.records.verify(self.model, question)
             case _:
                 return self._caching.answer(question)
-
-    def _count(self, question: CountTokens) -> TokensCounted:
-        if self._served.next_prompts is None:
-            raise NoModelError("Tokens can’t be counted without one.")
-        return self._served.next_prompts.count_tokens(question.prompt)
 
     # Loading and unloading of models
 

@@ -16,7 +16,7 @@ from engine.cache_space import CacheSpace
 from engine.checking.audit import AuditJob
 from engine.checking.records import Records, recorded_source
 from engine.config import EngineConfig
-from engine.errors import is_failure, problem_of
+from engine.errors import NoModelError, is_failure, problem_of
 from engine.events import (
     Event,
     LoadModel,
@@ -32,6 +32,7 @@ from engine.memory import fit_to_weights, limit_memory, release_freed
 from engine.models.abilities import AbilityRecords, FasterWays, WaysTest
 from engine.models.loader import LoadAbandonedError, LoadedModel, load_model, namespace_of
 from engine.models.opening import ModelOpener
+from engine.questions import CountTokens, ParseCalls, TokensCounted
 from engine.runner.admission import Admission
 from engine.runner.feeding import Feeder
 from engine.runner.history import History
@@ -41,6 +42,7 @@ from engine.runner.runner import Runner
 from engine.runner.speculation import make_drafter
 from engine.runner.title import TitleMaker
 from engine.serving import Serving
+from engine.types import ToolCall
 from engine.waiting import WaitingRequests
 
 log = logging.getLogger(__name__)
@@ -118,6 +120,27 @@ class ServedModel:
             self.unload()
         else:
             self._emit(ModelLoaded(model.facts))
+
+    def count_tokens(self, question: CountTokens) -> TokensCounted:
+        """Return the answer to a question, which needs the loaded model.
+
+        Raises:
+            NoModelError: no model is loaded.
+        """
+        if self.next_prompts is None:
+            raise NoModelError("Tokens can’t be counted without one.")
+        return self.next_prompts.count_tokens(question.prompt)
+
+    def parse_calls(self, question: ParseCalls) -> tuple[ToolCall, ...]:
+        """Return the answer to a question, which needs the loaded model.
+
+        Raises:
+            NoModelError: no model is loaded.
+            ToolCallError: the text is no call in the form of the model.
+        """
+        if self.model is None:
+            raise NoModelError("Tool calls can’t be read without one.")
+        return self.model.calls.parse(question.text, question.tools)
 
     def load_again(self) -> bool:
         """Load the model that was set aside. Return False if there is none."""

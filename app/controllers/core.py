@@ -43,6 +43,7 @@ from app.controllers.leftovers import Leftovers
 from app.controllers.library import LibraryController
 from app.controllers.login import OpenAtLogin
 from app.controllers.longer_models import LongerModels
+from app.controllers.memory_map import MemoryMap
 from app.controllers.models import ModelsController
 from app.controllers.opening import Opening
 from app.controllers.organising import Organiser
@@ -213,6 +214,7 @@ class Core(QObject):
             self.chat,
             seams.origin,
         )
+        self.memory_map = MemoryMap(self.bridge, self.preferences)
         self.storage = Storage(self.bridge, self.preferences, seams.state_dir)
         self.server = ServerController(
             self.bridge,
@@ -353,6 +355,7 @@ class Core(QObject):
             self.prompt_sizes,
             self.action_costs,
             self.storage,
+            self.memory_map,
         ):
             sender.stop()
         self.desk.note_quit()

@@ -96,6 +96,9 @@ CONTROL_PAIRS = (
     Pair("instant.ink", "selected"),
     Pair("secondary", "raised"),
     Pair("secondary", "composer_chip"),
+    # the map of memory and storage, whose lower part is the share on disk
+    Pair("instant.ink", "on_disk.tint"),
+    Pair("must_read.ink", "on_disk.tint"),
     Pair("text", "composer_chip"),
     Pair("text", "code_background"),
     Pair("canvas", "text"),

@@ -29,7 +29,8 @@ SHEETS = (
 TAB_ZOOM = 1.5
 # Parts of the window whose texts scale with the zoom.
 ZOOMED = (
-    "#sidebar", "#chatPane", "#toast", "#switcher", "#inspector", "#settings", "#models", "#picker",
+    "#sidebar", "#chatPane", "#toast", "#switcher", "#inspector", "#settings", "#models", "#memory",
+    "#picker",
     *SHEETS,
 )  # fmt: skip
 
@@ -48,8 +49,26 @@ def make_window_style(colors: Colors, fonts: Fonts, zoom: float) -> str:
             _button_rules(colors),
             _zoomed_rules(zoom),
             _card_rules(colors),
+            _table_rules(colors, zoom),
         )
     )
+
+
+def _table_rules(colors: Colors, zoom: float) -> str:
+    return f"""
+#memoryTable {{
+  {_size(Type.UI, zoom)} background: {colors.canvas}; border: 1px solid {colors.hairline};
+  border-radius: {Radius.ROW}px; outline: 0;
+}}
+#memoryTable::item {{ padding: {Space.XS}px {Space.S}px; color: {colors.text}; }}
+#memoryTable::item:hover {{ background: {colors.hover}; }}
+#memoryTable::item:selected {{ background: {colors.accent}; color: {colors.on_accent}; }}
+#memoryTable QHeaderView {{ background: {colors.canvas}; }}
+#memoryTable QHeaderView::section {{
+  {_size(Type.SMALL, zoom)} color: {colors.secondary}; background: {colors.canvas}; border: none;
+  border-bottom: 1px solid {colors.hairline}; padding: {Space.XS}px {Space.L}px {Space.XS}px {Space.S}px;
+}}
+"""
 
 
 def _label_rules(fonts: Fonts) -> str:
@@ -119,7 +138,7 @@ QPushButton#sidebarFooter {{
 }}
 QPushButton#sidebarFooter:hover {{ background: {colors.hover}; }}
 QPushButton#sidebarFooter:focus {{ border-color: {colors.accent}; }}
-#settings, #models, #modelDefaults, #deletedSheet, #folderSheet, #messageSheet {{ background: {colors.canvas}; }}
+#settings, #models, #memory, #modelDefaults, #deletedSheet, #folderSheet, #messageSheet {{ background: {colors.canvas}; }}
 #settingsLine {{ background: {colors.hairline}; }}
 #inspector {{ background: {colors.canvas}; border-left: 1px solid {colors.hairline}; }}
 #findBar {{ background: {colors.canvas}; border-bottom: 1px solid {colors.hairline}; }}

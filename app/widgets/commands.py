@@ -81,6 +81,7 @@ class CommandId(StrEnum):
     ADD_FOLDER = "add-folder"
     UNLOAD = "unload"
     READ_AHEAD = "read-ahead"
+    MEMORY_MAP = "memory-map"
     MINIMISE = "minimise"
     ZOOM = "zoom"
     NEXT_CHAT = "next-chat"
@@ -284,6 +285,13 @@ COMMANDS = (
     MenuCommand(CommandId.GET_MODELS, words.GET_MODELS, MenuName.MODEL, keys="Ctrl+Shift+M"),
     MenuCommand(CommandId.ADD_FOLDER, words.ADD_FOLDER, MenuName.MODEL),
     MenuCommand(CommandId.UNLOAD, words.UNLOAD, MenuName.MODEL, hint=words.UNLOAD_HINT),
+    MenuCommand(
+        CommandId.MEMORY_MAP,
+        words.MEMORY_MAP,
+        MenuName.MODEL,
+        hint=words.MEMORY_MAP_HINT,
+        keys="Alt+Ctrl+M",
+    ),
     MenuCommand(
         CommandId.READ_AHEAD,
         words.READ_AHEAD,

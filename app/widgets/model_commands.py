@@ -12,6 +12,7 @@ from app.theme.palette import Theme
 from app.widgets.commands import Actions, CommandId, connect_actions
 from app.widgets.dialogs import ask_for_folder
 from app.widgets.folder_watch import FolderWatch
+from app.widgets.memory_window import MemoryWindow
 from app.widgets.model_picker import ModelPicker
 from app.widgets.models_window import ModelsTab, ModelsWindow
 from app.widgets.toolbar import Toolbar
@@ -36,6 +37,7 @@ class ModelCommands(QObject):
             CommandId.GET_MODELS: self.get_models,
             CommandId.ADD_FOLDER: self._add_folder,
             CommandId.UNLOAD: core.models.unload,
+            CommandId.MEMORY_MAP: lambda: self.memory.open(),  # noqa: PLW0108 (created on first use)
         }
         connect_actions(actions, slots)
         core.models.status_changed.connect(self._refresh)
@@ -50,6 +52,11 @@ class ModelCommands(QObject):
         picker.add_folder_requested.connect(self._add_folder)
         self._folder_watch.add_list(picker)
         return picker
+
+    @cached_property
+    def memory(self) -> MemoryWindow:
+        """The window about memory and storage, which is created when it is first opened."""
+        return MemoryWindow(self._theme, self._core, self._window)
 
     def choose_model(self) -> None:
         self.picker.open_below(self._toolbar.model_button)

@@ -16,7 +16,7 @@ from app.widgets.line_height import Sentences
 from app.widgets.message_sheet import ask_before
 from app.widgets.segments import Segments
 from app.widgets.settings_page import SettingsPage
-from app.words import storage as words
+from app.words import memory_map as map_words, storage as words
 
 _SIZES = (0, 5, 20, 100)  # choices of disk space in GB; 0: automatic
 
@@ -35,6 +35,7 @@ class StoragePage(SettingsPage):
         self._preferences = preferences
         self._storage = storage
         self.memory = Sentences(self)
+        self.show_chats = Button(map_words.SHOW, self)
         self.keep = CheckBox(theme, words.KEEP, self)
         sizes: dict[object, str] = {one: words.gigabytes(one) for one in _SIZES}
         self.limit = Segments(words.LIMIT, sizes, self)
@@ -51,6 +52,7 @@ class StoragePage(SettingsPage):
         for figures in (self.memory, self.used, self.written):
             figures.setProperty("kind", "row")  # the height of their labels
         self.add_row(words.MEMORY, self.memory, fills=True)
+        self.add_row("", self.show_chats)
         self.add_row("", self.keep)
         self.add_note(words.KEEP_NOTE)
         self.add_row(words.LIMIT, self.limit)

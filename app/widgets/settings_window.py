@@ -67,6 +67,7 @@ class SettingsWindow(QWidget):
         self._preferences = core.preferences
         self._parent_of_shortcuts = self._scroller()
         self.storage = StoragePage(theme, core.preferences, core.storage, self._scroller())
+        self.storage.show_chats.clicked.connect(actions[CommandId.MEMORY_MAP].trigger)
         self.server = ServerPage(
             theme, core.server, core.models, core.preferences, self._scroller()
         )

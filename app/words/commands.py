@@ -88,6 +88,9 @@ READ_AHEAD_HINT: Final = (
     "Reads the open chat and long drafts before you send, while no answer is running"
 )
 
+MEMORY_MAP: Final = "Memory & Storage…"
+MEMORY_MAP_HINT: Final = "Shows which chats are in memory and on disk"
+
 MINIMISE: Final = "Minimize"
 ZOOM: Final = "Zoom"
 NEXT_CHAT: Final = "Next Chat"

@@ -58,8 +58,16 @@ def shares_in_memory(holdings: Holdings) -> Shares:
         snapshots = sum(snapshot.nbytes for snapshot in lease.snapshots)
         shares.add(users, lease.hot.nbytes + snapshots)
     newest: dict[ConversationId, KvNode] = {}
+    per_token = holdings.kv_bytes_per_token
     for node in holdings.tree.nodes():
-        _add_node(shares, node, holdings.kv_bytes_per_token)
+        span, snapshot, users = node.span, node.snapshot, node.users
+        nbytes = 0 if snapshot is None else snapshot.nbytes
+        if not isinstance(span, LentSpan):
+            nbytes += span.nbytes
+        elif not users <= {owner := span.hot.conversation_id}:
+            # Other conversations use a part of this live cache.
+            shares.move_to_shared(owner, span.num_tokens * per_token)
+        shares.add(users, nbytes)
         for user in _ending_at(node):
             known = newest.get(user)
             if known is None or _age(node) > _age(known):
@@ -70,27 +78,16 @@ def shares_in_memory(holdings: Holdings) -> Shares:
     return shares
 
 
-def _add_node(shares: Shares, node: KvNode, kv_bytes_per_token: int) -> None:
-    span, snapshot, users = node.span, node.snapshot, node.users
-    nbytes = snapshot.nbytes if snapshot is not None else 0
-    if isinstance(span, LentSpan):
-        owner = span.hot.conversation_id
-        if not users <= {owner}:
-            # Other conversations use a part of this live cache.
-            shares.move_to_shared(owner, span.num_tokens * kv_bytes_per_token)
-    else:
-        nbytes += span.nbytes
-    shares.add(users, nbytes)
-
-
 def _ending_at(node: KvNode) -> AbstractSet[ConversationId]:
     """Return the conversations of which a branch ends with this node."""
-    users, children = node.users, node.children.values()
-    for child in children:
+    users, children = node.users, node.children
+    if not children:
+        return users
+    for child in children.values():
         # The users of a child also use its parent. This is faster than a comparison of the sets.
         if len(child.users) == len(users):
             return frozenset()
-    return users.difference(*(child.users for child in children)) if children else users
+    return users.difference(*(child.users for child in children.values()))
 
 
 def _age(end: KvNode) -> tuple[int, int]:

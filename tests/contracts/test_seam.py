@@ -24,8 +24,8 @@ from tests.contracts.sources import ROOT, parsed, statements
 # waiting message its reason. model_title names a model alike in the problems of the engine and on
 # screen. Thirteen for the local server, a second client of the engine: Clients and the events and
 # questions that concern one of them, tool calls, formats of answers, scores of tokens, and the error of a
-# template that refuses the messages.
-MAX_NAMES = 89
+# template that refuses the messages. HeldChats and HeldChat are what the window about memory shows.
+MAX_NAMES = 91
 # Child processes, their frames and opened files are not parts of the engine.
 NOT_COUNTED = (
     "engine.plain_file",

@@ -39,6 +39,7 @@ from app.theme.tokens import Size, Space
 from app.viewmodels.offer import OfferAction
 from app.widgets.commands import CommandId, MenuName
 from app.widgets.main_window import MainWindow
+from app.widgets.memory_window import MemoryView, MemoryWindow
 from app.widgets.models_window import ModelsTab, ModelsWindow
 from app.widgets.preset_sheet import PresetSheet
 from app.widgets.settings_server import ServerPage
@@ -65,6 +66,7 @@ from engine.usage import PromptPlan
 from tests.fakes.rig import DEMO, FakeCatalog, Progress, card
 from tests.fakes.stage import Stage
 from tests.screenshots import organising, trouble
+from tests.screenshots.memory import empty_memory, memory
 from tests.screenshots.organising import SHORT_MS
 from tests.screenshots.server_requests import requests
 
@@ -818,6 +820,9 @@ SCENES = {
     "settings-server": WindowScene(partial(settings, tab=Icon.SERVER)),
     "server-programs": WindowScene(server_programs, ("normal", "small")),
     "server-requests": WindowScene(server_requests, ("normal", "small")),
+    "memory-map": WindowScene(partial(memory, view=MemoryView.MAP)),
+    "memory-table": WindowScene(partial(memory, view=MemoryView.TABLE)),
+    "memory-empty": WindowScene(empty_memory),
     "settings-several": WindowScene(several_macs),
     "settings-checked": WindowScene(checked_macs),
     "lost-mac": WindowScene(lost_mac, ("normal", "small")),
@@ -933,6 +938,7 @@ def shoot(scene: WindowScene, view: View) -> QPixmap:
         dialogs = (
             *window.findChildren(SettingsWindow),
             *window.findChildren(ModelsWindow),
+            *window.findChildren(MemoryWindow),
             *window.findChildren(QDialog),
         )
         picture = _with_room(window.grab(), dialogs)

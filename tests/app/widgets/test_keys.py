@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 
 from app.viewmodels.transcript import ItemStatus
 from app.widgets.commands import COMMANDS, CommandId, key_sequences
+from app.widgets.memory_window import MemoryWindow
 from app.widgets.message_sheet import MessageSheet
 from app.widgets.models_window import ModelsWindow
 from app.widgets.settings_window import SettingsWindow
@@ -221,6 +222,9 @@ CASES = {
     CommandId.GET_MODELS: KeyCase(
         nothing, lambda stage: stage.window.findChild(ModelsWindow) is not None
     ),
+    CommandId.MEMORY_MAP: KeyCase(
+        nothing, lambda stage: stage.window.findChild(MemoryWindow) is not None
+    ),
     CommandId.MINIMISE: KeyCase(nothing, lambda stage: stage.window.isMinimized()),
     CommandId.NEXT_CHAT: KeyCase(three_chats, lambda stage: stage.texts[:1] == ["Two"]),
     CommandId.PREVIOUS_CHAT: KeyCase(three_chats, lambda stage: stage.texts[:1] == ["One"]),
@@ -240,6 +244,7 @@ TOGETHER = (
         *(CommandId.SIDEBAR, CommandId.INSPECTOR, CommandId.CHOOSE_MODEL, CommandId.MINIMISE),
         *(CommandId.UNDO, CommandId.REDO, CommandId.CUT, CommandId.PASTE, CommandId.SELECT_ALL),
         *(CommandId.SHORTCUTS, CommandId.GET_MODELS, CommandId.SETTINGS, CommandId.CLOSE),
+        CommandId.MEMORY_MAP,
     ),
     (
         *(CommandId.COPY, CommandId.COPY_LAST, CommandId.FIND, CommandId.FIND_NEXT),

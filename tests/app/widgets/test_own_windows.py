@@ -9,6 +9,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QWidget
 
 from app.widgets.commands import CommandId
+from app.widgets.memory_window import MemoryWindow
 from app.widgets.message_sheet import MessageSheet
 from app.widgets.models_window import ModelsWindow
 from app.widgets.settings_window import SettingsWindow
@@ -17,6 +18,7 @@ from tests.fakes.stage import CTRL, Key, Stage
 pytestmark = pytest.mark.qt_log_ignore("does not support raise", extend=True)
 WINDOWS: dict[CommandId, Callable[[Stage], QWidget | None]] = {
     CommandId.SETTINGS: lambda stage: stage.window.findChild(SettingsWindow),
+    CommandId.MEMORY_MAP: lambda stage: stage.window.findChild(MemoryWindow),
     CommandId.GET_MODELS: lambda stage: stage.window.findChild(ModelsWindow),
     CommandId.SHORTCUTS: lambda stage: stage.window.findChild(QDialog, "shortcuts"),
     CommandId.ABOUT: lambda stage: stage.window.findChild(MessageSheet),
