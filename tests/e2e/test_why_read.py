@@ -45,9 +45,10 @@ from tests.fakes.engine_fixtures import OpenTiny, TinyModel
 from tests.fakes.real_window import RealWindow
 from tests.fakes.tiny_model import Template
 
+Rows = list[tuple[str, tuple[int, ...]]]
 KEEPING, THINKING = Template.KEEPING, Template.THINKING
 # Cause, template, and the sentence and the messages of each row. Messages count from 1.
-CAUSES = [
+CAUSES: list[tuple[Callable[[Chats], StepReport], Template, Rows]] = [
     (first_message, KEEPING, [(words.NEW, (1,))]),
     (next_message, KEEPING, [(words.NEW, (3,))]),
     (regenerated, KEEPING, []),
@@ -100,7 +101,7 @@ def check_counters(report: ReadReport, plan: PromptPlan | StepReport) -> None:
 def test_rows_have_the_sentences_messages_and_counters_of_the_cause(
     cause: Callable[[Chats], StepReport],
     template: Template,
-    rows: list[tuple[str, tuple[int, ...]]],
+    rows: Rows,
     open_tiny: OpenTiny,
 ) -> None:
     step = cause(Chats(open_tiny(template=template)))
