@@ -1,4 +1,4 @@
-"""The time that reading takes, from measurements of this run. No thread, no mlx.
+"""The time that reading takes, from measurements of one model. No thread, no mlx.
 
 Reading slows down with the length of a prompt, because a token attends to all tokens before it. So
 the seconds per token are a straight line over the position of the token, fitted to all measurements.
@@ -37,6 +37,15 @@ class ReadingTime:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasuredReading:
+    """A measurement: the tokens [start, end) of a prompt were read within some seconds."""
+
+    start: int
+    end: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class _Measured:
     start: int
     middle: float  # position of the middle token
@@ -59,6 +68,19 @@ class ReadingPace:
             measured = _Measured(start, (start + end) / 2, end, count, seconds / count, now)
             self._measured.append(measured)
 
+    @property
+    def measured(self) -> tuple[MeasuredReading, ...]:
+        """The measurements, oldest first."""
+        return tuple(
+            MeasuredReading(one.start, one.end, one.token_s * one.num_tokens)
+            for one in self._measured
+        )
+
+    @property
+    def reach(self) -> int:
+        """Position up to which the measurements tell the time of tokens. 0 without measurements."""
+        return _MAX_REACH * max((one.end for one in self._measured), default=0)
+
     def time(self, start: int, end: int) -> ReadingTime | None:
         """Return the time that the tokens [start, end) take.
 
@@ -73,10 +95,9 @@ class ReadingPace:
         weights = self._weights()
         factor = _mean(ratios, weights)
         spread = math.exp(_mean([abs(math.log(one / factor)) for one in ratios], weights))
-        reach = _MAX_REACH * max(one.end for one in self._measured)
-        middle = min((start + end) / 2, reach)
+        middle = min((start + end) / 2, self.reach)
         seconds = (end - start) * (at_0 + slope * middle) * factor
-        return ReadingTime(seconds, seconds / spread, seconds * spread, is_open=end > reach)
+        return ReadingTime(seconds, seconds / spread, seconds * spread, is_open=end > self.reach)
 
     def _line(self) -> tuple[float, float]:
         """Return the seconds of a token at position 0, and what each position adds."""

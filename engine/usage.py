@@ -50,10 +50,20 @@ class Reason:
     at: int  # index of the range's first token in the prompt
     text: str  # explanation for the user, one sentence
     is_again: bool = False  # True if the tokens had been fed before: PromptPlan.replayed
+    # Number of the message that the reason names, else of the one with the range's first token.
+    # Messages count from 1, and 0 is the system prompt. None in plans of earlier versions.
+    message: int | None = None
 
     @classmethod
     def of(
-        cls, kind: str, *, num_tokens: int, at: int, text: str, is_again: bool = False
+        cls,
+        kind: str,
+        *,
+        num_tokens: int,
+        at: int,
+        text: str,
+        is_again: bool = False,
+        message: int | None = None,
     ) -> Reason:
         """Create a reason from stored values.
 
@@ -61,7 +71,14 @@ class Reason:
             KeyError: kind is not a value of ReasonKind.
         """
         kind_of = _REASON_KINDS[kind]
-        return cls(kind=kind_of, num_tokens=num_tokens, at=at, text=text, is_again=is_again)
+        return cls(
+            kind=kind_of,
+            num_tokens=num_tokens,
+            at=at,
+            text=text,
+            is_again=is_again,
+            message=message,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +99,16 @@ class PromptPlan:
     # Number of restored tokens that were fed before the request, while the engine was idle.
     restored_ahead: int = 0
     reasons: tuple[Reason, ...] = ()  # reasons for all fed tokens, in prompt order
+
+    @property
+    def num_fed(self) -> int:
+        """Number of tokens that were fed."""
+        return self.read + self.replayed
+
+    @property
+    def is_whole(self) -> bool:
+        """False if the request was stopped while its prompt was read."""
+        return self.restored + self.num_fed == self.prompt_tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +134,9 @@ class Usage:
     disk_ms: float = 0.0  # milliseconds for reading cached state from disk, a part of restore_ms
     written_bytes: int = 0  # bytes of cached state written to disk since the model was loaded
     load_ms: float = 0.0  # part of queue_ms in which no model was ready; the app measures it
+    # Milliseconds of reading that the restored tokens spared. The app estimates them. 0 if it had
+    # measured no rate, or if nothing was spared.
+    saved_ms: float = 0.0
 
     def delayed(self, delay_ms: float, *, load_ms: float) -> Usage:
         """Return the usage as measured from a point in time `delay_ms` before the submission.

@@ -60,6 +60,7 @@ from app.controllers.server import ServerController
 from app.controllers.several import CheckHosts, SeveralMacs
 from app.controllers.statistics import EngineStatistics
 from app.controllers.storage import Storage
+from app.controllers.time_saved import TimeSaved
 from app.controllers.titles import TitlesController
 from app.controllers.turns import Turns
 from app.controllers.undo import UndoList
@@ -71,6 +72,7 @@ from app.server.key import KEY_FILE
 from app.settings import Settings
 from app.store.conversations import OpenedStore
 from app.store.place import DataPlace
+from app.store.reading_records import RATES_FILE, SAVED_FILE
 from engine.hosts.checking import check_hosts
 from engine.hosts.hostfile import Hosts
 
@@ -237,7 +239,12 @@ class Core(QObject):
 
     def _make_estimates(self, seams: Seams) -> None:
         """Create what tells how long the model will read before it answers."""
-        self.reading_rate = ReadingRate(self.bridge, self.models, seams.origin)
+        folder = seams.settings_path.parent
+        self.reading_rate = ReadingRate(
+            self.bridge, self.models, seams.origin, folder / RATES_FILE, self._lane
+        )
+        self.turns.estimate_saved = self.reading_rate.saved_ms
+        self.time_saved = TimeSaved(self.turns, seams.origin, folder / SAVED_FILE, self._lane)
         self.prompt_sizes = PromptSizes(
             self.bridge,
             self.desk,
@@ -363,7 +370,8 @@ class Core(QObject):
         self.idle.stop()  # the last events may have started its timer
         self.turns.close()
         self.desk.close()
-        self.preferences.flush()
+        for kept in (self.preferences, self.reading_rate, self.time_saved):
+            kept.flush()
         self._lane.stop()
         self.store.close()
         self._place.release()

@@ -1,8 +1,7 @@
 """The first return to a chat that spared the user much time: noted once, then never again.
 
 A return is an answer in another conversation than that of the answer before it, or the first answer
-after the start of the app. The rate of reading is measured: in this run, or in the conversation
-itself. Without a rate, a later return is noted. Main thread.
+after the start of the app. Before a rate of reading was measured, no return is noted. Main thread.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from app.controllers.library import LibraryController
 from app.controllers.preferences import Preferences
 from app.controllers.reading_rate import ReadingRate
 from app.controllers.turns import Turns
-from app.viewmodels.first_return import measured_pace, return_note
+from app.viewmodels.first_return import return_note
 from app.viewmodels.notes import last_generation
 from engine.types import ConversationId
 
@@ -45,15 +44,10 @@ class FirstReturn(QObject):
         is_return, self._last = conversation_id != self._last, conversation_id
         if not is_return or conversation_id != self._library.current:
             return
-        conversation = self._desk.get(conversation_id)
-        generation = last_generation(conversation)
+        generation = last_generation(self._desk.get(conversation_id))
         if self._preferences.value.return_noted or generation is None or generation.usage is None:
             return
-        num_restored = generation.usage.plan.restored
-        needed = self._rate.time(0, num_restored)
-        if needed is None:
-            measured = measured_pace(conversation, generation.model_path)
-            needed = measured.time(0, num_restored)
+        needed = self._rate.time(0, generation.usage.plan.restored)
         note = "" if needed is None else return_note(generation.usage, needed)
         if note:
             self._preferences.change(return_noted=True)

@@ -1,18 +1,23 @@
-"""The time that the model in use takes to read, measured since it was loaded. Main thread.
+"""The time that the model in use takes to read, as measured on this computer. Main thread.
 
-Requests and read-aheads are measured alike, in pieces: tokens fed, and the time that this took.
+Requests and read-aheads are measured alike, in pieces: tokens fed, and the time that this took. The
+measurements of each model are kept in a file, so a rate is known from the first message on.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 
 from app.bridge.engine_bridge import EngineBridge, IdleEvent
+from app.bridge.tasks import TaskLane
+from app.controllers.kept_record import KeptRecord
 from app.controllers.models import ModelsController
 from app.controllers.origin import Origin
-from app.viewmodels.reading import MIN_MEASURED, ToRead, note_usage
+from app.store.reading_records import MAX_MODELS, ModelReadings, ReadingRates, load_rates
+from app.viewmodels.reading import MIN_MEASURED, ToRead, note_usage, saved_ms
 from engine.clients import RequestEvent
 from engine.events import (
     IdleWorking,
@@ -24,6 +29,7 @@ from engine.events import (
 from engine.questions import TokensCounted
 from engine.reading_pace import ReadingPace, ReadingTime
 from engine.types import RequestId
+from engine.usage import Usage
 
 # Smallest share of a reading that is measured after its first MIN_MEASURED tokens: a long reading
 # gives nine measurements at most. The first one is early, because the user may stop the reading.
@@ -46,17 +52,29 @@ class ReadingRate(QObject):
 
     changed = Signal()
 
-    def __init__(self, bridge: EngineBridge, models: ModelsController, origin: Origin) -> None:
+    def __init__(
+        self,
+        bridge: EngineBridge,
+        models: ModelsController,
+        origin: Origin,
+        path: Path,
+        lane: TaskLane,
+    ) -> None:
+        """Load the measurements of earlier runs. path: their file."""
         super().__init__()
         self._models = models
         self._origin = origin
-        self._path = models.status.path  # path of the model that the measurements belong to
+        self._model: str = ""  # the model that the measurements belong to, as ModelReadings.model
         self._pace = ReadingPace()
+        self._record = KeptRecord(path, lane, self)
+        # The measurements of the other models, the newest one last.
+        self._others = {one.model: one for one in load_rates(path).models}
         self._ahead: _Read | None = None  # the read-ahead that is running
         self._requests: dict[RequestId, _Read] = {}
         bridge.request_changed.connect(self._on_request_changed)
         bridge.idle_changed.connect(self._on_idle_changed)
         models.status_changed.connect(self._on_status_changed)
+        self._on_status_changed()
 
     def time(self, start: int, end: int) -> ReadingTime | None:
         """Return the time that the tokens [start, end) of a prompt take. None: not measured yet."""
@@ -74,12 +92,41 @@ class ReadingRate(QObject):
             is_shared=bool(self._requests),
         )
 
+    def saved_ms(self, usage: Usage, model_path: str) -> float:
+        """Return the milliseconds of reading that the restored tokens of a request spared.
+
+        model_path: the model of the request. The result is 0 if it is not in use any more.
+        """
+        is_in_use = model_path == self._models.status.path
+        return saved_ms(usage, self._pace) if is_in_use else 0.0
+
+    def flush(self) -> None:
+        """Queue a write of unsaved measurements now."""
+        self._record.flush()
+
     def _on_status_changed(self) -> None:
-        if self._models.status.path != self._path:
-            self._path = self._models.status.path
-            self._pace, self._ahead = ReadingPace(), None
-            self._requests.clear()
-            self.changed.emit()
+        status = self._models.status
+        # A model over several Macs reads at another rate than on one.
+        model = status.path + (f" ({status.num_machines})" if status.num_machines else "")
+        if model == self._model:
+            return
+        if self._model:
+            self._others[self._model] = self._readings
+        self._model, self._pace, self._ahead = model, ReadingPace(), None
+        before = self._others.pop(model, None)
+        for one in () if before is None else before.measured:
+            self._pace.note(one.start, one.end, one.seconds, self._origin.tick())
+        self._requests.clear()
+        self.changed.emit()
+
+    @property
+    def _readings(self) -> ModelReadings:
+        return ModelReadings(model=self._model, measured=self._pace.measured)
+
+    def _on_measured(self) -> None:
+        models = (*self._others.values(), self._readings)[-MAX_MODELS:]
+        self._record.keep(ReadingRates(models=models))
+        self.changed.emit()
 
     def _on_request_changed(self, event: RequestEvent) -> None:
         match event:
@@ -91,9 +138,9 @@ class ReadingRate(QObject):
                     self._measure(self._requests[request_id], done)
             case RequestFinished(request_id=request_id):
                 read = self._requests.pop(request_id, None)
-                if read is None or not read.is_measured:
+                if read is not None and not read.is_measured:
                     note_usage(self._pace, event.usage, self._origin.tick())
-                    self.changed.emit()
+                    self._on_measured()
             case RequestFailed(request_id=request_id):
                 self._requests.pop(request_id, None)
             case _:
@@ -123,4 +170,4 @@ class ReadingRate(QObject):
         if position - read.position >= max(MIN_MEASURED, share):
             self._pace.note(read.position, position, now - read.since, now)
             read.position, read.since, read.is_measured = position, now, True
-            self.changed.emit()
+            self._on_measured()

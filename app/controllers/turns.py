@@ -27,6 +27,7 @@ and then emit activity_changed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import assert_never
 
@@ -61,7 +62,7 @@ from engine.events import (
 )
 from engine.problem import Problem
 from engine.types import ConversationId, FinishReason, RequestId
-from engine.usage import PromptPlan
+from engine.usage import PromptPlan, Usage
 
 SHORT_PROMPT = 256  # tokens; feeding a prompt of this length or less is too fast to show progress
 
@@ -79,6 +80,7 @@ class Turns(QObject):
     # failed reply. Not emitted if the request was cancelled, by the user or by a change of the
     # model.
     answered = Signal(object)
+    time_saved = Signal(float)  # argument: milliseconds of reading that an ended answer was spared
     # argument: a Refusal. The text is already in the stored draft; ChatPane also puts it back into
     # the composer if the conversation is on show. The text of an edit is not stored.
     refused = Signal(object)
@@ -101,6 +103,8 @@ class Turns(QObject):
         # Key: id of the newest request of the turn. A turn that waits for another model gets a new one.
         self._running: dict[RequestId, RunningTurn] = {}
         self.is_quitting = False  # True after note_quit()
+        # the milliseconds of reading that a request of a model was spared; set by Core
+        self.estimate_saved: Callable[[Usage, str], float] = lambda _usage, _path: 0.0
         running = self._running.values()
         self._saver = TextSaver(store, running, self)
         self._wait_lines = WaitLines(running, desk, origin.tick, self._set_phase, self)
@@ -315,7 +319,7 @@ class Turns(QObject):
 
     def _on_finished(self, running: RunningTurn, finished: RequestFinished) -> None:
         conversation = self._desk.get(running.conversation_id)
-        usage = running.whole_usage(finished.usage)
+        usage = self._whole_usage(running, finished.usage)
         self._end(
             running,
             finish_reply(
@@ -327,6 +331,13 @@ class Turns(QObject):
         )
         if finished.reason is not FinishReason.CANCELLED:
             self.answered.emit(running.conversation_id)
+
+    def _whole_usage(self, running: RunningTurn, usage: Usage) -> Usage:
+        """Return the usage as measured from the user's action, with the time saved. Report this time."""
+        saved_ms = 0.0 if running.facts is None else self.estimate_saved(usage, running.facts.path)
+        if saved_ms:
+            self.time_saved.emit(saved_ms)
+        return replace(running.whole_usage(usage), saved_ms=saved_ms)
 
     def _on_request_failed(self, running: RunningTurn, problem: Problem) -> None:
         # If the model was lost, the window says why and offers to load it again, in one place. A

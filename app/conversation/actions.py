@@ -229,6 +229,23 @@ def messages_edited(conv: Conversation, node_id: NodeId, text: str) -> tuple[Mes
     return tuple(one.message for one in _without_readers(conv, (*above, edited)))
 
 
+def prompt_nodes(conv: Conversation, reply_id: NodeId) -> tuple[NodeId, ...]:
+    """Return the nodes of the messages that the prompt of a reply had, and the reply.
+
+    Item n - 1 is the message that the engine's reasons call message n. Of joined user messages it
+    is the first.
+    """
+    nodes: list[MessageNode] = []
+    for node in path_to(conv, reply_id):
+        if node.role is Role.USER:
+            is_prompted = not nodes or nodes[-1].role is not Role.USER
+        else:
+            is_prompted = node.node_id == reply_id or _holds_something(node)
+        if is_prompted:
+            nodes.append(node)
+    return tuple(node.node_id for node in nodes)
+
+
 def _user_node(
     text: str,
     attachments: tuple[Attachment, ...],

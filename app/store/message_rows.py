@@ -84,6 +84,7 @@ class UsageRow(NamedTuple):
     written_bytes: int
     load_ms: float
     restored_ahead: int
+    saved_ms: float
 
 
 COLUMNS = (*MessageRow._fields, *TokensRow._fields, *UsageRow._fields)
@@ -200,6 +201,7 @@ def _reasons(text: str) -> tuple[Reason, ...]:
                     at=one["at"],
                     text=one["text"],
                     is_again=one.get("is_again", False),
+                    message=one.get("message"),
                 )
                 for one in json.loads(text)
             ]
@@ -253,6 +255,7 @@ def _usage(row: UsageRow) -> Usage:
         disk_ms=row.disk_ms,
         written_bytes=row.written_bytes,
         load_ms=row.load_ms,
+        saved_ms=row.saved_ms,
     )
 
 
@@ -281,4 +284,5 @@ def _usage_row(usage: Usage) -> UsageRow:
         written_bytes=usage.written_bytes,
         load_ms=usage.load_ms,
         restored_ahead=plan.restored_ahead,
+        saved_ms=usage.saved_ms,
     )

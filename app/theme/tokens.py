@@ -263,6 +263,7 @@ class Size:
     MODELS_WIDTH = 720
     MODELS_HEIGHT = 560
     TIP = 360  # width of a tooltip with wrapped lines
+    WHY_WIDTH = 520  # window that explains what was read
     PAGE_HEIGHT = 704  # a page of the Help menu
     COLUMN = 720  # largest width of a message
     STATE_DOT = 7

@@ -30,7 +30,7 @@ TAB_ZOOM = 1.5
 # Parts of the window whose texts scale with the zoom.
 ZOOMED = (
     "#sidebar", "#chatPane", "#toast", "#switcher", "#inspector", "#settings", "#models", "#memory",
-    "#picker",
+    "#picker", "#why",
     *SHEETS,
 )  # fmt: skip
 
@@ -92,7 +92,9 @@ def _zoomed_rules(zoom: float) -> str:
     labels = _in_zoomed('QLabel[kind="row"]')
     arrows = _in_zoomed("QPushButton::menu-indicator")
     chip_arrows = _in_zoomed('QPushButton[kind="chip"]::menu-indicator')
-    chip, rows = (_in_zoomed(f'QPushButton[kind="{kind}"]') for kind in ("chip", "row"))
+    chip, rows, links = (
+        _in_zoomed(f'QPushButton[kind="{kind}"]') for kind in ("chip", "row", "link")
+    )
     return "\n".join(
         (
             *rules,
@@ -106,6 +108,7 @@ def _zoomed_rules(zoom: float) -> str:
             f"{chip_arrows} {{ width: 0; }}",
             f"{chip} {{ border-radius: {high // 2}px; }}",
             f"{rows} {{ min-height: {row - 2}px; }}",
+            f"{links} {{ min-height: {mini - 2}px; }}",
             f"#toast QPushButton {{ min-height: {mini - 2}px; }}",
             f"#switcher QLineEdit {{ min-height: {field - 2}px; }}",
             f"QPushButton#sidebarFooter {{ min-height: {footer - 2}px; }}",
@@ -138,7 +141,8 @@ QPushButton#sidebarFooter {{
 }}
 QPushButton#sidebarFooter:hover {{ background: {colors.hover}; }}
 QPushButton#sidebarFooter:focus {{ border-color: {colors.accent}; }}
-#settings, #models, #memory, #modelDefaults, #deletedSheet, #folderSheet, #messageSheet {{ background: {colors.canvas}; }}
+#settings, #models, #memory, #why, #modelDefaults {{ background: {colors.canvas}; }}
+#deletedSheet, #folderSheet, #messageSheet {{ background: {colors.canvas}; }}
 #settingsLine {{ background: {colors.hairline}; }}
 #inspector {{ background: {colors.canvas}; border-left: 1px solid {colors.hairline}; }}
 #findBar {{ background: {colors.canvas}; border-bottom: 1px solid {colors.hairline}; }}
@@ -206,6 +210,11 @@ QPushButton[place="foot"] {{
 }}
 QPushButton[kind="row"]:hover {{ background: {colors.hover}; }}
 QPushButton[kind="row"]:focus {{ border-color: {colors.accent}; }}
+QPushButton[kind="link"] {{
+  color: {colors.link}; background: transparent; border-color: transparent; text-align: left; padding: 0; margin-left: -1px;
+}}
+QPushButton[kind="link"]:hover {{ text-decoration: underline; }}
+QPushButton[kind="link"]:focus {{ border-color: {colors.accent}; border-radius: {Radius.ROW}px; }}
 QPushButton[kind="chip"] {{
   color: {colors.secondary}; background: {colors.composer_chip}; border: 1px solid transparent;
   border-radius: {Size.CONTROL // 2}px; padding: 0 {Space.M}px;

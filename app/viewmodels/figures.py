@@ -31,6 +31,17 @@ def seconds(value_s: float) -> str:
     return words.seconds(whole) if whole < 90 else words.minutes(round(value_s / 60))
 
 
+def long_time(value_s: float) -> str:
+    """Format a sum of durations: as seconds() below 90 min, then 1 h 40 min, from 10 h on 12 h."""
+    minutes = round(value_s / 60)
+    if minutes < 90:
+        return seconds(value_s)
+    hours, rest = divmod(minutes, 60)
+    return (
+        words.hours_minutes(hours, rest) if hours < 10 else words.hours(count(round(minutes / 60)))
+    )
+
+
 def seconds_between(least_s: float, most_s: float) -> str:
     """Format a range of durations with one unit if possible: 20 to 50 s, 40 s to 3 min."""
     least, most = seconds(least_s), seconds(most_s)

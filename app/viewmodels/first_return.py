@@ -5,31 +5,15 @@ The note has the number of restored tokens that the line above the answer has (s
 
 from __future__ import annotations
 
-from app.conversation.tree import Conversation
 from app.viewmodels import figures
-from app.viewmodels.reading import note_usage, reading_time
+from app.viewmodels.reading import reading_time
 from app.words import promise as words
-from engine.reading_pace import ReadingPace, ReadingTime
+from engine.reading_pace import ReadingTime
 from engine.usage import Usage
 
 MIN_SPARED_S = 2.0
 # Largest share of the restored tokens that may have been read ahead since the last answer.
 _MAX_AHEAD = 0.1
-
-
-def measured_pace(conversation: Conversation, model_path: str) -> ReadingPace:
-    """Return the measurements of a model in a conversation's answers, each with the same weight."""
-    usages = [
-        node.generation.usage
-        for node in conversation.nodes.values()
-        if node.generation is not None
-        and node.generation.usage is not None
-        and node.generation.model_path == model_path
-    ]
-    pace = ReadingPace()
-    for usage in usages:
-        note_usage(pace, usage, now=0.0)
-    return pace
 
 
 def return_note(usage: Usage, needed: ReadingTime) -> str:

@@ -22,7 +22,7 @@ from app.conversation.tree import (
 )
 from app.viewmodels.attachments import sent_chip
 from app.viewmodels.live import LiveReply
-from app.viewmodels.state_line import Phase, Planned
+from app.viewmodels.state_line import Planned
 from app.viewmodels.transcript import (
     ItemStatus,
     ReplyFigures,
@@ -155,7 +155,7 @@ def _reply_item(
         status=ItemStatus.UNANSWERED if _lacks_answer(node) else _STATUS[node.status],
         version=version,
         figures=_figures(node, names_model=names_model),
-        phase=_stored_phase(node.generation),
+        phase=stored_phase(node.generation),
         problem=node.problem,
         cut=_cut(node),
         can_delete=deletes,
@@ -234,7 +234,8 @@ def _figures(reply: MessageNode, *, names_model: bool) -> ReplyFigures | None:
     )
 
 
-def _stored_phase(generation: Generation | None) -> Phase | None:
+def stored_phase(generation: Generation | None) -> Planned | None:
+    """Return the phase of an ended reply; None if its usage is unknown."""
     if generation is None or generation.usage is None:
         return None
     usage = generation.usage
@@ -243,6 +244,7 @@ def _stored_phase(generation: Generation | None) -> Phase | None:
         restore_ms=usage.restore_ms,
         queue_ms=usage.queue_ms + usage.render_ms,  # until restoring began, as in the live line
         load_ms=usage.load_ms,
+        saved_ms=usage.saved_ms,
         wait_ms=usage.ttft_ms if usage.output_tokens else None,
     )
 

@@ -74,6 +74,21 @@ def _is_sure(expected: ReadingTime) -> bool:
     return not expected.is_open and expected.most < _WIDE * expected.least
 
 
+def saved_ms(usage: Usage, pace: ReadingPace) -> float:
+    """Return the milliseconds of reading that the restored tokens of a request spared.
+
+    Tokens that were read ahead do not count: they were read. Tokens count up to the position that
+    the measurements reach.
+
+    Returns:
+        The time that reading the tokens takes, less that of restoring them. 0 if no rate was
+        measured, or if no word was written.
+    """
+    num_kept = usage.plan.restored - usage.plan.restored_ahead
+    needed = pace.time(0, min(num_kept, pace.reach)) if usage.output_tokens else None
+    return 0.0 if needed is None else max(0.0, needed.seconds * 1e3 - usage.restore_ms)
+
+
 def note_usage(pace: ReadingPace, usage: Usage, now: float) -> None:
     """Add the reading of a whole request to the measurements, unless it was too short."""
     num_fed = usage.plan.replayed + usage.plan.read

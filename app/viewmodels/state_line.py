@@ -23,6 +23,8 @@ the colour, and the tooltip shows the details:
                        has a link to the settings
     READ               all other lines
 
+A READ or AVOIDABLE line about tokens that were fed has a link to the window that explains them.
+
 A line about few tokens and a short wait is minor: it is not shown above the answer, and stands only
 in the tooltip below it. No Qt, no I/O.
 """
@@ -81,9 +83,10 @@ class StateKind(StrEnum):
 
 
 class StateLink(StrEnum):
-    """The link at the end of a state line."""
+    """A link at the end of a state line."""
 
     STOP = "stop"
+    WHY = "why"  # to the window that explains what was read
     STORAGE = "storage"  # to the settings of memory and disk space for chats
 
 
@@ -95,7 +98,7 @@ class StateLine:
     text: str
     fraction: float | None = None  # progress, 0 to 1; None if no progress bar is shown
     details: tuple[str, ...] = ()  # sentences for the tooltip, at most _MAX_DETAILS
-    link: StateLink | None = None
+    links: tuple[StateLink, ...] = ()
     # Shorter texts, for a line that is too narrow for `text`. The first one that fits is shown.
     shorter: tuple[str, ...] = ()
     is_minor: bool = False  # True if the line is too unimportant to stand above the answer
@@ -159,6 +162,7 @@ class Planned:
     restore_ms: float
     queue_ms: float = 0.0  # milliseconds from Send to the start of the request
     load_ms: float = 0.0  # part of queue_ms in which no model was ready
+    saved_ms: float = 0.0  # Usage.saved_ms. 0 before the end of the answer
     # Milliseconds from Send to the first token. None before it, and if the answer has no token.
     wait_ms: float | None = None
 
@@ -212,7 +216,7 @@ def _reading(phase: Reading) -> StateLine:
         StateKind.READ,
         text,
         phase.done / max(1, phase.total),
-        link=StateLink.STOP,
+        links=(StateLink.STOP,),
         shorter=(shorter, shortest),
         is_minor=is_soon and phase.total < MANY_TOKENS,
     )
@@ -227,12 +231,21 @@ def _planned(phase: Planned) -> StateLine:
         kind,
         text,
         details=_details(phase),
-        link=StateLink.STORAGE if kind is StateKind.AVOIDABLE else None,
+        links=_links(phase, kind),
         shorter=tuple(shorter),
         is_minor=not (plan.restored_disk or _cause(plan) is ReasonKind.MODEL_CHANGED)
         and max(plan.restored, to_feed) < MANY_TOKENS
         and (phase.wait_ms or 0) < LONG_MS,
     )
+
+
+def _links(phase: Planned, kind: StateKind) -> tuple[StateLink, ...]:
+    """Return the links of a planned answer: none before its first word, nor if little was read."""
+    if kind not in (StateKind.READ, StateKind.AVOIDABLE):
+        return ()
+    is_over = phase.wait_ms is not None or not phase.plan.is_whole
+    why = (StateLink.WHY,) if is_over and phase.plan.num_fed else ()
+    return (*why, StateLink.STORAGE) if kind is StateKind.AVOIDABLE else why
 
 
 def _texts(phase: Planned, *, is_spared: bool) -> list[str]:
@@ -267,9 +280,7 @@ def _texts(phase: Planned, *, is_spared: bool) -> list[str]:
 
 def _kind(phase: Planned) -> StateKind:
     plan, wait_ms, worked_ms = phase.plan, phase.wait_ms or 0, phase.worked_ms or 0
-    num_fed = plan.read + plan.replayed
-    is_whole = plan.restored + num_fed == plan.prompt_tokens  # False: stopped while it was read
-    if is_whole and plan.restored > num_fed and wait_ms <= LONG_WAIT_MS:
+    if plan.is_whole and plan.restored > plan.num_fed and wait_ms <= LONG_WAIT_MS:
         return StateKind.ON_DISK if plan.restored_disk > 0 else StateKind.INSTANT
     is_again = plan.replayed >= FEW_TOKENS and worked_ms > LONG_WAIT_MS
     return StateKind.AVOIDABLE if is_again and _cause(plan) in _AVOIDABLE else StateKind.READ
@@ -286,8 +297,8 @@ def _spared(plan: PromptPlan) -> str:
 
 def _fed(plan: PromptPlan, *, why: bool = True) -> str:
     """Return the clause about the tokens that were read, with the cause if `why` is True."""
-    num_fed, planned = plan.read + plan.replayed, plan.prompt_tokens - plan.restored
-    if num_fed < planned:
+    num_fed, planned = plan.num_fed, plan.prompt_tokens - plan.restored
+    if not plan.is_whole:
         share = units.share(done=figures.count(num_fed), total=units.tokens(planned))
         return words.stopped(share)
     if num_fed == 0:
@@ -348,15 +359,22 @@ def _cause(plan: PromptPlan) -> ReasonKind | None:
     return kind if kind in _CAUSES else None
 
 
+def saved_time(phase: Planned) -> str:
+    """Return the sentence about the time saved; empty if it is short or was not measured."""
+    saved_s = phase.saved_ms / 1000
+    return words.saved(figures.seconds(saved_s)) if saved_s >= 1 else ""
+
+
 def _details(phase: Planned) -> tuple[str, ...]:
     """Return the lines of the tooltip: durations, and the reasons in the order of the prompt."""
     plan = phase.plan
     lines: list[str] = []
     if phase.worked_ms is not None:
         restore = figures.milliseconds(phase.restore_ms) if plan.restored else ""
-        is_fed = plan.read + plan.replayed > 0
-        read = figures.milliseconds(max(0.0, phase.worked_ms - phase.restore_ms)) if is_fed else ""
-        lines.append(words.durations(restore=restore, read=read))
+        read_ms = max(0.0, phase.worked_ms - phase.restore_ms)
+        read = figures.milliseconds(read_ms) if plan.num_fed else ""
+        durations = words.durations(restore=restore, read=read)
+        lines.append(f"{durations} {saved_time(phase)}".strip())
     if plan.restored_ahead:
         lines.append(words.read_ahead(units.tokens(plan.restored_ahead)))
     reasons = plan.reasons

@@ -66,6 +66,7 @@ class CommandId(StrEnum):
     EDIT_LAST = "edit-last"
     COPY_LAST = "copy-last"
     COPY_CHAT = "copy-chat"
+    WHY_READ = "why-read"
     DELETE_LAST = "delete-last"
     PREVIOUS_VERSION = "previous-version"
     NEXT_VERSION = "next-version"
@@ -229,6 +230,9 @@ COMMANDS = (
     MenuCommand(CommandId.EDIT_LAST, words.EDIT_LAST, MenuName.CHAT),
     MenuCommand(CommandId.COPY_LAST, words.COPY_LAST, MenuName.CHAT, keys="Ctrl+Shift+C"),
     MenuCommand(CommandId.COPY_CHAT, words.COPY_CHAT, MenuName.CHAT),
+    MenuCommand(
+        CommandId.WHY_READ, words.WHY_READ, MenuName.CHAT, hint=words.WHY_READ_HINT, keys="Ctrl+I"
+    ),
     MenuCommand(
         CommandId.DELETE_LAST, words.DELETE_LAST, MenuName.CHAT, hint=words.DELETE_LAST_HINT
     ),

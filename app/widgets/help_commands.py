@@ -22,7 +22,7 @@ class HelpCommands(QObject):
         self._core = core
         self._window = window
         slots = {
-            CommandId.REMEMBERING: lambda: show_remembering(theme, window),
+            CommandId.REMEMBERING: lambda: show_remembering(theme, core.time_saved, window),
             CommandId.SHORTCUTS: self._show_shortcuts,
             CommandId.DIAGNOSTICS: self._save_diagnostics,
             CommandId.ABOUT: lambda: show_about(window),

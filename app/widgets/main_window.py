@@ -67,6 +67,7 @@ from app.widgets.statistics_bar import StatisticsBar
 from app.widgets.switching import Switching
 from app.widgets.toolbar import Toolbar
 from app.widgets.undo_names import UndoNames
+from app.widgets.why_read import WhyRead
 from app.widgets.window_commands import WindowCommands
 from app.widgets.window_frame import FrameSaver, frame_text, restore_frame
 from engine.problem import Problem
@@ -209,6 +210,7 @@ class MainWindow(QMainWindow):
     def _connect(self) -> None:
         core = self._core
         ModelChange(core, self)
+        WhyRead(self._theme, core, self.pane.transcript, self._open_storage, self)
         core.failed.connect(self.show_problem)
         self.printing.failed.connect(self.show_problem)
         core.library.current_changed.connect(self._refresh_title)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from typing_extensions import override
 
+from app.controllers.time_saved import TimeSaved
 from app.theme.palette import Theme
 from app.theme.tokens import Radius, Size, Space, StateInk, Type
+from app.viewmodels import figures
 from app.viewmodels.state_line import StateKind
+from app.widgets.color_dot import ColorDot
 from app.widgets.help_sheet import HelpSheet, page_heading
 from app.widgets.line_height import Sentences
 from app.widgets.transcript.rows.gap import line_ink
@@ -19,7 +23,6 @@ from app.words import commands, promise as words
 
 _BAR = Size.CONTROL_LARGE  # height of a bar
 _NEW = 0.26  # width of a new message, as a share of the bar
-_DOT = 10  # diameter of a dot of the legend, in px
 _LEGEND = (
     (StateKind.INSTANT, words.GREEN),
     (StateKind.ON_DISK, words.BLUE),
@@ -95,38 +98,13 @@ class MemoryPicture(QWidget):
             painter.drawText(body, Qt.AlignmentFlag.AlignCenter, text)
 
 
-class ColorDot(QWidget):
-    """A dot in the colour of a state line, beside the sentence that explains it."""
-
-    def __init__(self, theme: Theme, kind: StateKind, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._theme = theme
-        self._kind = kind
-        theme.changed.connect(self.update)
-
-    @override
-    def sizeHint(self) -> QSize:
-        zoom = max(1.0, self._theme.zoom)
-        return QSize(round(_DOT * zoom), round(Type.UI.line * zoom))
-
-    @override
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(line_ink(self._theme.colors, self._kind)))
-        dot = QRectF(0, 0, self.width(), self.width())
-        dot.moveCenter(QRectF(self.rect()).center())
-        painter.drawEllipse(dot)
-
-
-def show_remembering(theme: Theme, parent: QWidget) -> None:
+def show_remembering(theme: Theme, saved: TimeSaved, parent: QWidget) -> None:
     """Open the page over a window."""
     sheet = HelpSheet("remembering", commands.REMEMBERING, parent)
-    sheet.open_page(_page(theme, sheet), QSize(Size.SETTINGS_WIDTH, Size.PAGE_HEIGHT))
+    sheet.open_page(_page(theme, saved, sheet), QSize(Size.SETTINGS_WIDTH, Size.PAGE_HEIGHT))
 
 
-def _page(theme: Theme, parent: QWidget) -> QWidget:
+def _page(theme: Theme, saved: TimeSaved, parent: QWidget) -> QWidget:
     page = QWidget(parent)
     column = QVBoxLayout(page)
     column.setContentsMargins(Space.XXL, Space.XL, Space.XXL, Space.XL)
@@ -137,6 +115,14 @@ def _page(theme: Theme, parent: QWidget) -> QWidget:
     column.addWidget(MemoryPicture(theme, page))
     column.addSpacing(Space.S)
     column.addWidget(Sentences(page, text=words.WHAT))
+    if saved.total_s >= 1:
+        column.addWidget(page_heading(words.SAVED_HEADING, page))
+        today = figures.long_time(saved.today_s) if saved.today_s >= 1 else ""
+        sums = words.saved(today=today, total=figures.long_time(saved.total_s))
+        column.addWidget(Sentences(page, text=sums))
+        note = Sentences(page, "small", words.SAVED_NOTE)
+        note.setProperty("tone", "secondary")
+        column.addWidget(note)
     column.addWidget(page_heading(words.AGAIN_HEADING, page))
     for sentence in (words.OTHER_MODEL, words.SYSTEM_PROMPT, words.EDITED, words.EVICTED):
         column.addWidget(Sentences(page, text=sentence))
@@ -146,7 +132,11 @@ def _page(theme: Theme, parent: QWidget) -> QWidget:
     column.addWidget(more)
     column.addWidget(page_heading(words.COLORS_HEADING, page))
     for kind, sentence in _LEGEND:
-        column.addLayout(_legend_row(ColorDot(theme, kind, page), Sentences(page, text=sentence)))
+        column.addLayout(
+            _legend_row(
+                ColorDot(theme, partial(line_ink, kind=kind), page), Sentences(page, text=sentence)
+            )
+        )
     column.addStretch()
     return page
 

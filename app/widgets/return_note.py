@@ -20,13 +20,14 @@ class ReturnNote(ChoiceLine):
     def __init__(self, theme: Theme, core: Core, parent: QWidget) -> None:
         super().__init__(parent)
         self._theme = theme
+        self._saved = core.time_saved
         core.first_return.noted.connect(self.show_text)
         core.library.current_changed.connect(self._end)
         self.set_choices((words.HOW, self._explain), (words.CLOSE, self._end))
 
     def _explain(self) -> None:
         self._end()
-        show_remembering(self._theme, self.window())
+        show_remembering(self._theme, self._saved, self.window())
 
     def _end(self) -> None:
         self.show_text("")

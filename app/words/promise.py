@@ -23,6 +23,12 @@ WHAT: Final = (
     f" {computer.THIS_COMPUTER}. When you come back, the model continues there and reads only your"
     " new message. The answer is the same as if it had read everything."
 )
+SAVED_HEADING: Final = "Time saved"
+SAVED_NOTE: Final = (
+    "The time of reading the restored text at the speed measured on"
+    f" {computer.THIS_COMPUTER}, less the time of restoring it. Not counted: text that was read"
+    " ahead, stopped answers without a word, and requests of other programs."
+)
 AGAIN_HEADING: Final = "When it reads again"
 OTHER_MODEL: Final = (
     "Another model has to read the whole chat. Before you send, a note shows how much that is."
@@ -61,6 +67,12 @@ PICTURE: Final = (
     "Of the first message everything is read. Before the next message the chat is restored from"
     " memory, after a restart from disk. Only the new message is read."
 )
+
+
+def saved(*, today: str, total: str) -> str:
+    """Return the sums of the time saved. `today` is empty if nothing was saved today."""
+    in_all = f"In all about {total} of reading."
+    return f"Today about {today}. {in_all}" if today else in_all
 
 
 def remembered(*, num_tokens: int, time: str, spared: str) -> str:

@@ -126,6 +126,11 @@ def durations(*, restore: str, read: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
+def saved(time: str) -> str:
+    """Return a sentence about the reading that was spared."""
+    return f"Saved about {time} of reading."
+
+
 def read_ahead(tokens: str) -> str:
     return f"{tokens} of those restored were read ahead, before you asked."
 
@@ -150,6 +155,7 @@ MODEL_RELOADED: Final = "the model was reloaded"
 STATE_FAULTY: Final = "a saved state was damaged"
 
 STORAGE: Final = "Room for Chats…"  # link to the settings
+WHY: Final = "Why?"  # link to the window that explains what was read
 
 
 def reading_ahead(percent: str) -> str:

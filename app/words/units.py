@@ -35,6 +35,14 @@ def minutes_seconds(number: int, rest: int) -> str:
     return f"{number} min {rest} s"
 
 
+def hours(number: str) -> str:
+    return f"{number} h"
+
+
+def hours_minutes(number: int, rest: int) -> str:
+    return f"{number} h {rest} min" if rest else f"{number} h"
+
+
 def between(least: str, most: str) -> str:
     return f"{least} to {most}"
 

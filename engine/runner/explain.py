@@ -79,6 +79,7 @@ def explain(
             at=start,
             text=sentence(why, stop - start),
             is_again=why.is_again,
+            message=case.number_at(start) if why.message is None else why.message,
         )
         for (_, why), (start, stop) in zip(stretches, pairwise(bounds), strict=True)
     )
@@ -324,6 +325,10 @@ class _Case:
         The generation tail follows the last message. For its tokens, return the number of messages.
         """
         return max(0, bisect_right(self.prompt.message_starts, place) - 1)
+
+    def number_at(self, place: int) -> int:
+        """Return the number of the message of a token. The last one's for the generation tail."""
+        return self._number(min(self._message_at(place), len(self.request.messages) - 1))
 
     def _number(self, index: int) -> int:
         """Return the number that the user sees for a message. System prompts do not count."""

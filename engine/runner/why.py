@@ -17,8 +17,8 @@ class Why:
 
     kind: ReasonKind
     is_again: bool = False  # True if the tokens had been fed before; set by _Case.why()
-    message: int = 0
-    last_message: int = 0  # for NEW_MESSAGE: the last of several new messages; 0 for one message
+    message: int | None = None  # number of the message that the sentence names, if it names one
+    last_message: int | None = None  # for NEW_MESSAGE: the last of several new messages
     place: int = 0  # token position of the change, or of the lost state
     num_dropped: int = 0  # number of reasoning tokens that the template dropped
 

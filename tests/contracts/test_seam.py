@@ -20,12 +20,13 @@ from tests.contracts.sources import ROOT, parsed, statements
 # CacheStatistics has the figures of the settings page about storage.
 # Twelve for several Macs: two engines, the program of a stage, hosts, their check and their states.
 # MAX_DRAFTS limits an option of the command line. write_whole and part_of replace files of both
-# packages. ReadingPace and ReadingTime announce how long reading takes. WaitReason gives the line of a
+# packages. ReadingPace and ReadingTime announce how long reading takes, and
+# MeasuredReading is stored. WaitReason gives the line of a
 # waiting message its reason. model_title names a model alike in the problems of the engine and on
 # screen. Thirteen for the local server, a second client of the engine: Clients and the events and
 # questions that concern one of them, tool calls, formats of answers, scores of tokens, and the error of a
 # template that refuses the messages. HeldChats and HeldChat are what the window about memory shows.
-MAX_NAMES = 91
+MAX_NAMES = 92
 # Child processes, their frames and opened files are not parts of the engine.
 NOT_COUNTED = (
     "engine.plain_file",

@@ -292,6 +292,7 @@ def test_script_report_shows_the_reasons(chats: Chats) -> None:
             "at": report.restored,
             "text": reason.text,
             "is_again": False,
+            "message": 1,
         }
     ]
     assert " new_conversation " in table.row(report)

@@ -20,7 +20,9 @@ GENERATION = Generation(
 )
 
 REPLAYED = Reason(kind=ReasonKind.FAULT, num_tokens=1, at=8, text="A saved state was wrong.")
-READ = Reason(kind=ReasonKind.NEW_MESSAGE, num_tokens=3, at=9, text="Message 3 is new: 3 tokens.")
+READ = Reason(
+    kind=ReasonKind.NEW_MESSAGE, num_tokens=3, at=9, text="Message 3 is new: 3 tokens.", message=3
+)
 
 USAGE = Usage(
     plan=PromptPlan(
@@ -35,6 +37,7 @@ USAGE = Usage(
     total_ms=123.75,
     decode_tok_s=60.5,
     cache_bytes=4096,
+    saved_ms=1500.5,
 )
 
 

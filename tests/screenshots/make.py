@@ -45,6 +45,7 @@ from app.widgets.preset_sheet import PresetSheet
 from app.widgets.settings_server import ServerPage
 from app.widgets.settings_window import SettingsWindow
 from app.widgets.transcript.rows.row import RowAction
+from app.widgets.why_window import WhyWindow
 from app.words import inspector as inspector_words
 from engine.catalog.fit import Fit, FitVerdict, ModelMemory
 from engine.errors import ContextFullError, ModelFolderError, OutOfMemoryError
@@ -65,7 +66,7 @@ from engine.questions import NOTHING_CACHED, CacheReport, ReportCache
 from engine.usage import PromptPlan
 from tests.fakes.rig import DEMO, FakeCatalog, Progress, card
 from tests.fakes.stage import Stage
-from tests.screenshots import organising, trouble
+from tests.screenshots import organising, reasons, trouble
 from tests.screenshots.memory import empty_memory, memory
 from tests.screenshots.organising import SHORT_MS
 from tests.screenshots.server_requests import requests
@@ -874,6 +875,9 @@ SCENES = {
     "model-question": WindowScene(model_question, ("normal", "small")),
     "return-note": WindowScene(return_note, ("normal", "small")),
     "remembering": WindowScene(remembering),
+    "remembering-saved": WindowScene(partial(reasons.remembering_saved, two_versions)),
+    "why": WindowScene(partial(reasons.why, two_versions), ("normal", "small")),
+    "why-contrast": WindowScene(partial(reasons.why_contrast, two_versions)),
     "gone-model": WindowScene(gone_model, ("normal", "small")),
     "picker": WindowScene(picker, ("normal", "small")),
     "empty": WindowScene(empty, ("normal", "small", "large")),
@@ -939,6 +943,7 @@ def shoot(scene: WindowScene, view: View) -> QPixmap:
             *window.findChildren(SettingsWindow),
             *window.findChildren(ModelsWindow),
             *window.findChildren(MemoryWindow),
+            *window.findChildren(WhyWindow),
             *window.findChildren(QDialog),
         )
         picture = _with_room(window.grab(), dialogs)

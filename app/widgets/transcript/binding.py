@@ -11,6 +11,7 @@ from app.controllers.library import LibraryController
 from app.controllers.turns import Turns
 from app.conversation.tree import NodeId, shown_path
 from app.viewmodels.items import TranscriptItems
+from app.viewmodels.state_line import Planned
 from app.viewmodels.transcript import ItemStatus, ScrollPosition, TranscriptItem
 from app.widgets.transcript.editor.editor import TypedEdit
 from app.widgets.transcript.rows.row import RowAction
@@ -32,6 +33,8 @@ class TranscriptBinding(QObject):
     edit_dropped = Signal(object, object)
     # arguments: ConversationId, NodeId of the message down to which it is copied
     fork_requested = Signal(object, object)
+    # arguments: ConversationId, NodeId of an answer; the user asks why its prompt was read
+    why_requested = Signal(object, object)
     storage_requested = Signal()  # a click on the link to the settings of room for chats
 
     def __init__(
@@ -190,6 +193,23 @@ class TranscriptBinding(QObject):
         if (last := self._last(Role.ASSISTANT)) is not None:
             QGuiApplication.clipboard().setText(self._view.text_of(last.key))
 
+    @property
+    def can_explain(self) -> bool:
+        """True if the origin of an answer's prompt is known."""
+        return any(isinstance(item.phase, Planned) for item in self.items)
+
+    def explain_reading(self) -> None:
+        """Explain what was read for the answer with the keyboard focus, else for the last one."""
+        items = self.items
+        focused = self._view.focused_message
+        # The state line of an answer stands in the row of the question before it.
+        keys = [] if focused is None else [item.key for item in items[focused : focused + 2]]
+        explained = [item.key for item in items if isinstance(item.phase, Planned)]
+        for key in (*keys, *explained[-1:]):
+            if key in explained:
+                self._explain(key)
+                return
+
     def delete_last(self) -> None:
         """Delete the user's last message with its answer."""
         if (last := self._last(Role.USER)) is not None:
@@ -258,14 +278,14 @@ class TranscriptBinding(QObject):
                 self._continue(key)
             case RowAction.STOP:
                 self.stop_requested.emit()
+            case RowAction.WHY_READ:
+                self._explain(key)
             case RowAction.CHAT_STORAGE:
                 self.storage_requested.emit()
             case RowAction.DELETE:
                 self._delete(key)
-            case RowAction.PREVIOUS_VERSION:
-                self._show_neighbour(key, -1)
-            case RowAction.NEXT_VERSION:
-                self._show_neighbour(key, 1)
+            case RowAction.PREVIOUS_VERSION | RowAction.NEXT_VERSION:
+                self._show_neighbour(key, 1 if action is RowAction.NEXT_VERSION else -1)
             case _:
                 raise ValueError(action)
 
@@ -316,6 +336,13 @@ class TranscriptBinding(QObject):
     def _continue(self, key: str) -> None:
         if self._shown is not None:
             self._chat.resume(self._shown, NodeId(key))
+
+    def _explain(self, key: str) -> None:
+        """Ask for the explanation of an answer. The key may be the one of its question."""
+        keys = list(self._items)
+        is_question = self._items[key].role is Role.USER
+        answer = keys[keys.index(key) + 1] if is_question else key
+        self.why_requested.emit(self._shown, NodeId(answer))
 
     def _delete(self, key: str) -> None:
         if self._shown is not None:

@@ -230,6 +230,11 @@ class TranscriptView(QAbstractScrollArea):
         layout = self._stack.find(key)
         return "" if layout is None else layout.text
 
+    @property
+    def focused_message(self) -> int | None:
+        """Index of the message with the focused link or button, or None."""
+        return self._focus.message
+
     def target_at(self, point: QPointF) -> Target | None:
         """Return the link or button at a point of the viewport, or None."""
         spot = self._placement.spot_at(point)

@@ -13,6 +13,7 @@ from app.conversation.actions import (
     plan_edit,
     plan_regenerate,
     plan_send,
+    prompt_nodes,
 )
 from app.conversation.replies import fail_reply, finish_reply, stop_reply
 from app.conversation.tree import (
@@ -324,3 +325,21 @@ def test_continue_of_failed_reply_sends_its_text_without_token_ids() -> None:
 
     assert again.messages[-1] == Message(role=Role.ASSISTANT, content="Ha")
     assert again.conversation.nodes[turn.reply_id].problem is None
+
+
+def test_prompt_nodes_are_the_messages_of_the_prompt_without_empty_replies() -> None:
+    person = ConversationWriter()
+    first = person.send("one")
+    stopped = plan_send(person.conv, "two", person.ids(), now=2.0)
+    person.conv = stop_reply(stopped.conversation, stopped.reply_id, content="", reasoning="")
+    cut = plan_send(person.conv, "three", person.ids(), now=3.0)
+    person.conv = stop_reply(cut.conversation, cut.reply_id, content="half", reasoning="")
+    assert _said(plan_continue(person.conv, cut.reply_id, now=4.0)) == [
+        "user: one",
+        "assistant: Yes.",
+        "user: two\n\nthree",
+        "assistant: half",
+    ]
+    expected = (first.user_id, first.reply_id, stopped.user_id, cut.reply_id)
+    assert prompt_nodes(person.conv, cut.reply_id) == expected
+    assert prompt_nodes(person.conv, stopped.reply_id) == (*expected[:3], stopped.reply_id)

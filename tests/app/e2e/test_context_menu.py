@@ -12,6 +12,7 @@ from pytestqt.qtbot import QtBot
 from app.widgets.commands import CommandId
 from app.widgets.message_edit import MessageEdit
 from app.widgets.transcript.rows.row import RowAction
+from app.widgets.why_window import WhyWindow
 from tests.fakes.stage import Stage
 from tests.fakes.transcript_stage import targets
 
@@ -69,6 +70,7 @@ def test_menu_has_the_actions_of_the_message(stage: Stage) -> None:
         "Regenerate",
         "Edit Answer",
         "Fork into a New Chat",
+        "Why Was This Read?",
         "Delete This Version",
     ]
     menu.close()
@@ -152,3 +154,11 @@ def test_answer_is_edited_and_forked_from_its_menu(stage: Stage) -> None:
     choose(stage, question_at(stage), "Fork into a New Chat")
     assert stage.texts == []
     assert stage.edit.toPlainText() == "One"
+
+
+def test_menu_of_an_answer_opens_the_window_about_what_was_read(stage: Stage) -> None:
+    stage.chat("One", "First.")
+    choose(stage, answer_at(stage), "Why Was This Read?")
+    window = stage.window.findChild(WhyWindow)
+    assert isinstance(window, WhyWindow)
+    assert window.isVisible()

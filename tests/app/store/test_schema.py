@@ -22,6 +22,9 @@ from tests.fakes.conversations import GENERATION, USAGE
 FORMATS = Path(__file__).parent / "formats"
 # The expected usage: the migration drops reasons, which format 1 stored as internal words of the
 # engine.
+# Stored reasons name their messages since format 15.
+_NAMELESS = tuple(replace(reason, message=None) for reason in USAGE.plan.reasons)
+WITH_REASONS = replace(USAGE, plan=replace(USAGE.plan, reasons=_NAMELESS))
 WITHOUT_REASONS = replace(USAGE, plan=replace(USAGE.plan, reasons=()))
 
 
@@ -62,7 +65,8 @@ def test_a_database_of_every_format_opens(tmp_path: Path, number: int) -> None:
     assert reply.reply is not None
     assert reply.reply.token_ids == (5, 300, 4_000_000_000)
     assert reply.generation is not None
-    usage = USAGE if number > 1 else WITHOUT_REASONS
+    usage = WITH_REASONS if number > 1 else WITHOUT_REASONS
+    usage = replace(usage, saved_ms=USAGE.saved_ms if number >= 15 else 0.0)
     drafts = {"passes": 2, "drafted_tokens": 3, "accepted_tokens": 1} if number >= 4 else {}
     usage = replace(usage, **drafts)
     if number >= 6:

@@ -15,6 +15,15 @@ def test_milliseconds_chooses_the_unit_by_size(value_ms: float, text: str) -> No
 
 
 @pytest.mark.parametrize(
+    ("value_s", "text"),
+    [(1.0, "1 s"), (89.4, "89 s"), (240.0, "4 min"), (89.4 * 60, "89 min"), (5_400.0, "1 h 30 min"),
+     (7_200.0, "2 h"), (35_990.0, "10 h"), (3_700_000.0, "1,028 h")],
+)  # fmt: skip
+def test_long_time_chooses_the_unit_by_size(value_s: float, text: str) -> None:
+    assert figures.long_time(value_s) == text
+
+
+@pytest.mark.parametrize(
     ("number", "rounded"), [(0, 0), (9, 9), (95, 95), (242, 240), (12_601, 13_000), (999, 1_000)]
 )
 def test_about_returns_two_significant_digits(number: int, rounded: int) -> None:

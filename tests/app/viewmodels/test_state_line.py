@@ -241,10 +241,37 @@ def test_line_of_an_answer_has_spared_read_and_waited_clauses(case: str) -> None
     phase, kind, text = _LINES[case]
     line = state_line(phase)
     assert (line.kind, line.text + " (minor)" * line.is_minor) == (kind, text)
-    assert (line.link is StateLink.STORAGE) == (kind is StateKind.AVOIDABLE)
+    assert (StateLink.STORAGE in line.links) == (kind is StateKind.AVOIDABLE)
 
 
 STOP = StateLink.STOP
+
+
+@pytest.mark.parametrize(
+    ("phase", "links"),
+    [
+        (planned(new(3_000), read=3_000, wait_ms=400.0), (StateLink.WHY,)),
+        (planned(new(3_000), read=3_000), ()),  # before the first word
+        (planned(new(3_000), read=3_000, unread=9), (StateLink.WHY,)),  # stopped
+        (planned(new(24), restored=3_000, read=24, wait_ms=400.0), ()),  # green
+        (planned(restored=3_000, wait_ms=5_000.0), ()),  # nothing read
+        (
+            planned(again(ReasonKind.STATE_EVICTED, 500), replayed=500, wait_ms=5_000.0),
+            (StateLink.WHY, StateLink.STORAGE),
+        ),
+    ],
+)
+def test_line_about_tokens_that_were_read_links_to_their_reasons(
+    phase: Planned, links: tuple[StateLink, ...]
+) -> None:
+    assert state_line(phase).links == links
+
+
+def test_tooltip_has_the_time_saved_from_a_second_on() -> None:
+    phase = planned(restored=3_000, wait_ms=400.0)
+    assert "Saved" not in state_line(replace(phase, saved_ms=999.0)).explained
+    explained = state_line(replace(phase, saved_ms=12_400.0)).explained
+    assert "Restored in 6 ms. Saved about 12 s of reading." in explained.splitlines()
 
 
 @pytest.mark.parametrize(
@@ -252,11 +279,13 @@ STOP = StateLink.STOP
     [
         (
             Reading(done=0, total=24, eta_s=None),
-            StateLine(StateKind.READ, "Reading 0 of 24 tokens", 0.0, link=STOP, is_minor=True),
+            StateLine(StateKind.READ, "Reading 0 of 24 tokens", 0.0, links=(STOP,), is_minor=True),
         ),
         (
             Reading(done=0, total=500, eta_s=4),
-            StateLine(StateKind.READ, "Reading 0 of 500 tokens · about 4 s left", 0.0, link=STOP),
+            StateLine(
+                StateKind.READ, "Reading 0 of 500 tokens · about 4 s left", 0.0, links=(STOP,)
+            ),
         ),
         (
             Reading(done=4096, total=12_431, eta_s=9.2),
@@ -264,12 +293,12 @@ STOP = StateLink.STOP
                 StateKind.READ,
                 "Reading 4,096 of 12,431 tokens · about 9 s left",
                 4096 / 12_431,
-                link=STOP,
+                links=(STOP,),
             ),
         ),
         (
             Reading(done=0, total=5000, eta_s=None),
-            StateLine(StateKind.READ, "Reading 0 of 5,000 tokens", 0.0, link=STOP),
+            StateLine(StateKind.READ, "Reading 0 of 5,000 tokens", 0.0, links=(STOP,)),
         ),
         (Waiting(0), StateLine(StateKind.WAITING, "Waiting")),
         (Waiting(1), StateLine(StateKind.WAITING, "Waiting · 1 answer ahead")),

@@ -25,6 +25,7 @@ from app.widgets.message_sheet import MessageSheet
 from app.widgets.models_window import ModelsWindow
 from app.widgets.settings_window import SettingsWindow
 from app.widgets.transcript.editor.editor import MessageEditor
+from app.widgets.why_window import WhyWindow
 from tests.app.conftest import MakeStage
 from tests.fakes.stage import CTRL, Key, Stage
 
@@ -214,6 +215,9 @@ CASES = {
         stopped, lambda stage: stage.items[-1].status is ItemStatus.STREAMING
     ),
     CommandId.COPY_LAST: KeyCase(talked, lambda _stage: clipboard() == "No fox, no FOX."),
+    CommandId.WHY_READ: KeyCase(
+        talked, lambda stage: stage.window.findChild(WhyWindow) is not None
+    ),
     CommandId.PREVIOUS_VERSION: KeyCase(answered_twice, lambda stage: stage.texts[-1] == "one"),
     CommandId.NEXT_VERSION: KeyCase(first_version, lambda stage: stage.texts[-1] == "two"),
     CommandId.RENAME: KeyCase(talked, lambda stage: stage.window.toolbar.title_field.hasFocus()),
@@ -250,6 +254,7 @@ TOGETHER = (
         *(CommandId.COPY, CommandId.COPY_LAST, CommandId.FIND, CommandId.FIND_NEXT),
         *(CommandId.FIND_PREVIOUS, CommandId.PRINT, CommandId.EXPORT, CommandId.RENAME),
         *(CommandId.PIN, CommandId.DUPLICATE, CommandId.NEW_CHAT, CommandId.REGENERATE),
+        CommandId.WHY_READ,
     ),
     (CommandId.NEXT_CHAT, CommandId.PREVIOUS_CHAT, CommandId.BACK, CommandId.FORWARD),
     (CommandId.QUIT, CommandId.STOP, CommandId.CONTINUE),

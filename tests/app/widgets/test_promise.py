@@ -12,8 +12,9 @@ from PySide6.QtWidgets import QDialog
 from app.settings import Settings
 from app.viewmodels.state_line import LONG_WAIT_MS
 from app.widgets.button import Button
+from app.widgets.color_dot import ColorDot
 from app.widgets.commands import CommandId
-from app.widgets.remembering import ColorDot, MemoryPicture
+from app.widgets.remembering import MemoryPicture
 from app.widgets.scroller import VerticalScroller
 from app.words import promise as words
 from engine.types import ConversationId

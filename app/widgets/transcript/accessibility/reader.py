@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QPoint, QRect, QRectF, QSize
 from PySide6.QtWidgets import QWidget
 
+from app.viewmodels.state_line import Planned
 from app.viewmodels.transcript import ItemStatus, TranscriptItem
 from app.widgets.transcript.input.click_actions import ClickActions
 from app.widgets.transcript.input.pointer import Click
@@ -154,6 +155,8 @@ def _actions(item: TranscriptItem) -> dict[str, RowAction]:
     actions = {button.tip: button.action for button in buttons}
     if (link := cut_link(item)) is not None:
         actions[link.label] = link.action
+    if isinstance(item.phase, Planned):
+        actions[commands.WHY_READ] = RowAction.WHY_READ
     if item.problem is not None:
         actions[words.RETRY] = RowAction.RETRY
         if item.problem.details:

@@ -9,6 +9,7 @@ from PySide6.QtCore import QPoint, QPointF
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 
+from app.viewmodels.state_line import Planned
 from app.viewmodels.transcript import ItemStatus
 from app.widgets.menu import Menu, pop_up
 from app.widgets.transcript.input.click_actions import ClickActions
@@ -94,6 +95,8 @@ def _add_changes(menu: Menu, stack: MessageStack, actions: ClickActions, message
         if item.can_continue:
             add(commands.CONTINUE, RowAction.CONTINUE, enabled=can_change)
     add(words.FORK, RowAction.FORK, enabled=item.status is not ItemStatus.STREAMING)
+    if not is_user:
+        add(commands.WHY_READ, RowAction.WHY_READ, enabled=isinstance(item.phase, Planned))
     menu.addSeparator()
     delete = words.DELETE_FROM_HERE if is_user else words.DELETE_VERSION
     add(delete, RowAction.DELETE, enabled=item.can_delete)

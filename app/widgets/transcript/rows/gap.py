@@ -7,6 +7,8 @@ nothing moves when the state line or the buttons appear or disappear.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF
 from typing_extensions import override
@@ -24,6 +26,7 @@ _DOT = " · "
 # the target and the text of each link
 _LINKS = {
     StateLink.STOP: (Target(RowAction.STOP), commands.STOP),
+    StateLink.WHY: (Target(RowAction.WHY_READ), words.WHY),
     StateLink.STORAGE: (Target(RowAction.CHAT_STORAGE), words.STORAGE),
 }
 
@@ -31,12 +34,12 @@ _LINKS = {
 class StateRow(TranscriptRow):
     """The state line of an answer: the origin of the model's context, or the reason for a wait.
 
-    The line may end with a link, for example Stop. While the progress is known, the line has a
+    The line may end with links, for example Stop. While the progress is known, the line has a
     progress bar.
     """
 
     def __init__(self, look: Look, line: StateLine) -> None:
-        self.link = line.link
+        self.has_links = bool(line.links)
         self._look = look
         self._line = line
         self._face = look.face(Type.SMALL)
@@ -47,18 +50,18 @@ class StateRow(TranscriptRow):
 
     @override
     def measure(self, width: int) -> int:
-        """Shorten the text so that the text and the link fit into the width.
+        """Shorten the text so that the text and the links fit into the width.
 
         A text without a link is empty if only a few letters of it fit.
         """
-        link = "" if self.link is None else f"{_DOT}{_LINKS[self.link][1]}"
-        room = width - self._metrics.horizontalAdvance(link)
+        links = "".join(f"{_DOT}{_LINKS[link][1]}" for link in self._line.links)
+        room = width - self._metrics.horizontalAdvance(links)
         texts = (self._line.text, *self._line.shorter)
         fitting = (text for text in texts if self._metrics.horizontalAdvance(text) <= room)
         text = next(fitting, texts[-1])
         elided = self._metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)
         is_readable = elided == text or room >= self._look.px(_LEAST)
-        self._text = elided if is_readable or self.link is not None else ""
+        self._text = elided if is_readable or self.has_links else ""
         self._width = width
         return self._face.line
 
@@ -71,17 +74,19 @@ class StateRow(TranscriptRow):
     def paint(self, paint: Paint) -> None:
         painter = paint.painter
         painter.setFont(self._face.font)
-        painter.setPen(QColor(line_ink(self._look.colors, self._line.kind)))
-        text = self._text if self.link is None else f"{self._text}{_DOT}"
-        painter.drawText(QPointF(0, self._face.baseline), text)
-        if self.link is not None:
-            target, name = _LINKS[self.link]
+        ink = QColor(line_ink(self._look.colors, self._line.kind))
+        painter.setPen(ink)
+        painter.drawText(QPointF(0, self._face.baseline), self._text)
+        for target, name, left in self._placed_links():
+            painter.setFont(self._face.font)
+            painter.setPen(ink)
+            dot = left - self._metrics.horizontalAdvance(_DOT)
+            painter.drawText(QPointF(dot, self._face.baseline), _DOT)
             font = QFont(self._face.font)
             font.setUnderline(paint.hovered == target)
             painter.setFont(font)
             painter.setPen(QColor(self._look.colors.link))
-            at = QPointF(self._link_rect(name).left() + Space.S, self._face.baseline)
-            painter.drawText(at, name)
+            painter.drawText(QPointF(left, self._face.baseline), name)
         if self._line.fraction is not None:
             self._paint_bar(paint, self._line.fraction)
 
@@ -91,18 +96,29 @@ class StateRow(TranscriptRow):
         if self._line.details or self._text != self._line.text:
             said = QRectF(0, 0, self._metrics.horizontalAdvance(self._text), self._face.line)
             hits.append(Hit(Target(RowAction.EXPLAIN), said, tip=self._line.explained))
-        if self.link is not None:
-            target, name = _LINKS[self.link]
-            hits.append(Hit(target, self._link_rect(name), name))
+        hits += (
+            Hit(target, self._link_rect(name, x), name) for target, name, x in self._placed_links()
+        )
         return hits
 
-    def _link_rect(self, name: str) -> QRectF:
-        """Return the click area of the link: its text and a margin on each side."""
-        left = self._metrics.horizontalAdvance(f"{self._text}{_DOT}")
+    def _placed_links(self) -> Iterator[tuple[Target, str, float]]:
+        """Yield the target, the text and the left edge of each link."""
+        before = self._text
+        for link in self._line.links:
+            target, name = _LINKS[link]
+            yield target, name, self._metrics.horizontalAdvance(f"{before}{_DOT}")
+            before = f"{before}{_DOT}{name}"
+
+    def _link_rect(self, name: str, left: float) -> QRectF:
+        """Return the click area of a link: its text and a margin on each side.
+
+        The margins of two links do not overlap.
+        """
         height = self._look.px(Size.CONTROL)
         top = (self._face.line - height) / 2
         width = self._metrics.horizontalAdvance(name)
-        return QRectF(left, top, width, height).adjusted(-Space.S, 0, Space.S, 0)
+        margin = min(Space.S, self._metrics.horizontalAdvance(_DOT) / 2)
+        return QRectF(left, top, width, height).adjusted(-margin, 0, margin, 0)
 
     def _paint_bar(self, paint: Paint, fraction: float) -> None:
         painter, width = paint.painter, self._metrics.horizontalAdvance(self._text)
@@ -146,7 +162,7 @@ class GapRow(TranscriptRow):
             self._room = int(self._actions.left) - self._look.px(Space.M)
         if self._state is not None:
             self._state_top = (height - self._state.measure(self._room)) / 2
-            self._is_narrow = self._state.link is not None and self._state.is_cut
+            self._is_narrow = self._state.has_links and self._state.is_cut
             if self._is_narrow:
                 self._room = width
                 self._state.measure(width)
@@ -159,7 +175,7 @@ class GapRow(TranscriptRow):
         if self._state is not None:
             # While the buttons are hidden, the state line may use their space, unless it has a
             # link. The link must not move when the mouse enters the message and the buttons appear.
-            alone = not paint.actions_shown and self._state.link is None
+            alone = not paint.actions_shown and not self._state.has_links
             self._state.measure(self.width if alone else self._room)
             _paint_at(self._state_top, self._state, paint)
 

@@ -45,6 +45,7 @@ class RowAction(Enum):
     RETRY = auto()
     CONTINUE = auto()
     STOP = auto()
+    WHY_READ = auto()  # open the window that explains what was read for an answer
     CHAT_STORAGE = auto()  # open the settings of memory and disk space for chats
     DELETE = auto()
     TOGGLE_THINKING = auto()
