@@ -262,6 +262,7 @@ class Size:
     SETTINGS_LABEL = 144
     MODELS_WIDTH = 720
     MODELS_HEIGHT = 560
+    COMPARE_WIDTH = 980
     TIP = 360  # width of a tooltip with wrapped lines
     PAGE_HEIGHT = 704  # a page of the Help menu
     COLUMN = 720  # largest width of a message

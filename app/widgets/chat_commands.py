@@ -78,6 +78,7 @@ class ChatCommands(QObject):
             (CommandId.SAVE_PDF, transcript.has_messages),
             (CommandId.PRINT, transcript.has_messages),
             (CommandId.EXPORT_ALL, len(core.library.listed) > 0),
+            (CommandId.BRANCH_MAP, transcript.has_messages),
             (CommandId.DELETE_LAST, transcript.can_delete),
             (CommandId.FIND, transcript.has_messages),
             (CommandId.FIND_NEXT, transcript.has_messages),
