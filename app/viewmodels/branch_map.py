@@ -8,8 +8,7 @@ from app.conversation.forks import branch_end, version_on_show
 from app.conversation.text import one_line
 from app.conversation.tree import Conversation, MessageStatus, NodeId, shown_path, versions
 from app.viewmodels.branch_layout import BranchLayout
-from app.words import transcript as words
-from app.words.branches import message_spoken
+from app.words import branches, transcript as words
 from engine.types import Role
 
 LABEL_LEN = 120  # characters of a message beside its place
@@ -73,7 +72,7 @@ class BranchMap:
         """Return the name of a message for screen readers."""
         row = self.layout.places[node_id].row
         text = self._beginning(node_id, TIP_LEN)
-        name = message_spoken(speaker=self._speaker(node_id), number=row + 1, text=text)
+        name = branches.message_spoken(speaker=self._speaker(node_id), number=row + 1, text=text)
         version = self._version(node_id)
         return f"{name}, {version}" if version else name
 

@@ -173,7 +173,7 @@ def measure(folder: Path, num_messages: int, num_branches: int) -> dict[str, obj
         window.close()
         stage.settle()
         later.append(opened(stage))
-    result["later_open_ms"] = max(later)
+    result["later_open_ms"] = sorted(later)
     for name, step in (("texts", 0), ("places", -1), ("overview", -2)):
         window.map.change_zoom(step)
         stage.settle()

@@ -166,29 +166,30 @@ class MapPainter:
         radius = self._geometry.zoom.radius
         cost = self._marks.costs.get(node_id)
         is_shown = node_id in self._map.shown
-        shape = QPainterPath()
-        around = QRectF(center.x() - radius, center.y() - radius, 2 * radius, 2 * radius)
-        if self._map.role(node_id) is Role.USER:
-            shape.addRoundedRect(around, radius / 3, radius / 3)
-        else:
-            shape.addEllipse(around)
+        is_square = self._map.role(node_id) is Role.USER
+        # A ring of the background keeps the lines away from the outline.
+        painter.fillPath(
+            _shape(center, radius + Space.HAIR, is_square=is_square), QColor(colors.canvas)
+        )
+        shape = _shape(center, radius, is_square=is_square)
         if cost is None:
             color = QColor(colors.text if is_shown else colors.secondary)
-            painter.fillPath(shape, color if is_shown else QColor(colors.canvas))
-            painter.strokePath(shape, QPen(color, min(_LINE, radius)))
+            if is_shown:
+                painter.fillPath(shape, color)
+            painter.strokePath(shape, QPen(color, _LINE))
             return
         color = QColor(self._ink(cost))
-        painter.fillPath(shape, QColor(colors.canvas))
         if cost.state is BranchState.MEMORY:
             painter.fillPath(shape, color)
         elif cost.state is BranchState.DISK:
+            lower = shape.boundingRect().adjusted(-1, radius, 1, 1)
             painter.save()
-            painter.setClipRect(around.adjusted(-1, radius, 1, 1), Qt.ClipOperation.IntersectClip)
+            painter.setClipRect(lower, Qt.ClipOperation.IntersectClip)
             painter.fillPath(shape, color)
             painter.restore()
         dotted = cost.state is BranchState.UNREAD
         style = Qt.PenStyle.DotLine if dotted else Qt.PenStyle.SolidLine
-        painter.strokePath(shape, QPen(color, min(2.0, radius), style))
+        painter.strokePath(shape, QPen(color, Space.HAIR, style))
 
     def _paint_texts(self, node_id: NodeId, rect: QRect) -> None:
         colors, metrics = self._theme.colors, self._metrics
@@ -274,3 +275,13 @@ class MapPainter:
             BranchState.UNREAD: colors.must_read,
         }
         return inks[cost.state].ink
+
+
+def _shape(center: QPointF, radius: float, *, is_square: bool) -> QPainterPath:
+    shape = QPainterPath()
+    around = QRectF(center.x() - radius, center.y() - radius, 2 * radius, 2 * radius)
+    if is_square:
+        shape.addRoundedRect(around, radius / 3, radius / 3)
+    else:
+        shape.addEllipse(around)
+    return shape

@@ -156,7 +156,7 @@ class BranchMapView(QAbstractScrollArea):
         """Return the position of a message in the canvas."""
         return self._geometry.center(node_id) - self._area.topLeft()
 
-    # What screen readers read: MapReader
+    # MapReader, for screen readers
 
     def num_items(self) -> int:
         return len(self.branches.order)

@@ -101,6 +101,7 @@ class BranchMapWindow(QWidget):
         top.addWidget(self.larger)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.empty.setProperty("tone", "secondary")
+        self.empty.hide()
         self.keys.setProperty("type", "small")
         self.keys.setProperty("tone", "tertiary")
         self.keys.setWordWrap(True)
