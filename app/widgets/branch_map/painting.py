@@ -130,23 +130,26 @@ class MapPainter:
         *,
         from_top: bool = False,
     ) -> None:
-        """Add the lines from a message to those below it, or from one point above the first ones."""
+        """Add the lines from a message to those below it, or from one point above the first ones.
+
+        A line to the message on show takes the place of the others where they share the way.
+        """
         geometry, shown = self._geometry, self._map.shown
+        places, row = geometry.layout.places, geometry.zoom.row
         center = geometry.center(node_id)
-        x, y = center.x(), center.y() - from_top * geometry.zoom.row
-        middle, bottom = y + geometry.zoom.row / 2, y + geometry.zoom.row
-        top = middle if from_top else y
-        for child in below:
-            lines = on_show if child in shown else plain
-            end = geometry.x(geometry.layout.places[child].column)
-            if end == x:
-                lines.append(QLineF(x, top, x, bottom))
-            else:
-                lines += (
-                    QLineF(x, top, x, middle),
-                    QLineF(x, middle, end, middle),
-                    QLineF(end, middle, end, bottom),
-                )
+        x, y = center.x(), center.y() - from_top * row
+        middle, bottom = y + row / 2, y + row
+        ends = [geometry.x(places[child].column) for child in below]
+        split = next((end for end, child in zip(ends, below, strict=True) if child in shown), None)
+        if not from_top:
+            (plain if split is None else on_show).append(QLineF(x, y, x, middle))
+        if split is not None and split > x:
+            on_show.append(QLineF(x, middle, split, middle))
+        begin = x if split is None else split
+        if ends[-1] > begin:
+            plain.append(QLineF(begin, middle, ends[-1], middle))
+        for end, child in zip(ends, below, strict=True):
+            (on_show if child in shown else plain).append(QLineF(end, middle, end, bottom))
 
     def _paint_message(self, node_id: NodeId, rect: QRect, *, has_focus: bool) -> None:
         marks, center = self._marks, self._geometry.center(node_id)
