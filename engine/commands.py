@@ -153,12 +153,12 @@ class EngineCommands(Protocol):
         self.send(ask)
         return Asked(ask.question_id)
 
-    def withdraw(self, asked: Asked[str]) -> None:
-        """Withdraw the question for a title, which may be unanswered. See Withdraw."""
+    def withdraw(self, asked: Asked[str] | Asked[TokensCounted]) -> None:
+        """Withdraw the question for a title or a length, which may be unanswered. See Withdraw."""
         self.send(Withdraw(asked.question_id))
 
-    def count_tokens(self, prompt: NextPrompt) -> Asked[TokensCounted]:
-        """Ask for the length of a conversation's next prompt."""
+    def count_tokens(self, prompt: NextPrompt | Request) -> Asked[TokensCounted]:
+        """Ask for the length of a conversation's next prompt, or what a request would read."""
         return self.ask(CountTokens(prompt))
 
     def parse_calls(self, text: str, tools: str = "") -> Asked[tuple[ToolCall, ...]]:

@@ -36,6 +36,7 @@ from engine.cache.disk.tier import DiskTier
 from engine.cache.prefix_cache import PrefixCache
 from engine.cache_space import CacheSpace
 from engine.config import EngineConfig
+from engine.counting import OpenCounts
 from engine.errors import Failure, NoModelError, attempt
 from engine.events import (
     Answered,
@@ -67,6 +68,7 @@ from engine.questions import (
     CountTokens,
     MakeTitle,
     ParseCalls,
+    TokensCounted,
     Verify,
 )
 from engine.runner.history import History
@@ -133,6 +135,7 @@ class EngineCore:
         self._deferred: deque[Command] = deque()
         self._scheduler = Scheduler(max_running=config.max_running, max_gap_s=config.max_gap_s)
         self._waiting = WaitingRequests(self._scheduler, emit)
+        self._counts = OpenCounts(emit)
         self._on_battery = on_battery = Battery().in_use if config.saves_battery else lambda: False
         self._heat = Heat() if config.saves_battery else Heat(lambda: 0)
         self._idler = Idler(
@@ -195,10 +198,13 @@ class EngineCore:
             True if a command or a piece of work was carried out.
         """
         self._pulse.beat()
-        worked = self._drain(wait=wait and not self._has_idle_work and not self._has_requests)
+        has_work = self._has_idle_work or self._has_requests or bool(self._counts)
+        worked = self._drain(wait=wait and not has_work)
         if self._stopping:
             return worked
         self._caching.check_memory()
+        if self._counts.step(self._count, is_busy=self._has_requests):
+            worked = True
         if not self._has_requests:
             return self._unload_idle() or self._work_idly() or self._release_idle() or worked
         self._idler.pause()
@@ -296,6 +302,7 @@ class EngineCore:
             case Ask():
                 self._answer(command)
             case Withdraw(question_id):
+                self._counts.withdraw(question_id)
                 self._idler.withdraw(question_id)
             case Want(wanted):
                 self._want(wanted)
@@ -323,24 +330,22 @@ class EngineCore:
     # Questions
 
     def _answer(self, ask: Ask) -> None:
-        """Answer a question, or let the idler answer it later."""
+        """Answer a question, or add it to those that are answered later."""
         question = ask.question
         match question:
             case AwaitIdle():
                 self._idler.await_idle(ask.question_id)
             case MakeTitle():
                 self._idler.make_title(ask.question_id, question)
+            case CountTokens():
+                self._counts.add(ask, question)
             case _:
                 found = attempt(type(question).__name__, partial(self._answer_now, question))
                 answer = found.problem if isinstance(found, Failure) else found
                 self._emit(Answered(ask.question_id, answer))
 
-    def _answer_now(self, question: CountTokens | ParseCalls | Verify | CacheQuestion) -> Answer:
+    def _answer_now(self, question: ParseCalls | Verify | CacheQuestion) -> Answer:
         match question:
-            case CountTokens(prompt):
-                if self._served.next_prompts is None:
-                    raise NoModelError("Tokens can’t be counted without one.")
-                return self._served.next_prompts.count_tokens(prompt)
             case ParseCalls(text, tools):
                 if self.model is None:
                     raise NoModelError("Tool calls can’t be read without one.")
@@ -349,6 +354,11 @@ class EngineCore:
                 return self._served.records.verify(self.model, question)
             case _:
                 return self._caching.answer(question)
+
+    def _count(self, question: CountTokens) -> TokensCounted:
+        if self._served.next_prompts is None:
+            raise NoModelError("Tokens can’t be counted without one.")
+        return self._served.next_prompts.count_tokens(question.prompt)
 
     # Loading and unloading of models
 

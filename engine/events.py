@@ -82,9 +82,10 @@ class ReadAhead(NextPrompt):
 
 @dataclass(frozen=True, slots=True)
 class Withdraw:
-    """Withdraw the question for a title, if it is not answered yet. The answer is then a Problem.
+    """Withdraw a question for a title or a length, if it is not answered yet.
 
-    Other questions are not withdrawn: they are answered at once, or once the engine is idle.
+    The answer is then a Problem. Other questions are not withdrawn: they are answered at once, or once
+    the engine is idle.
     """
 
     question_id: QuestionId

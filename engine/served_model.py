@@ -36,6 +36,7 @@ from engine.runner.admission import Admission
 from engine.runner.feeding import Feeder
 from engine.runner.history import History
 from engine.runner.next_prompts import NextPrompts
+from engine.runner.planning import PromptPlanner
 from engine.runner.runner import Runner
 from engine.runner.speculation import make_drafter
 from engine.runner.title import TitleMaker
@@ -131,11 +132,12 @@ class ServedModel:
         drafter = make_drafter(model, self._history)
         feeder = Feeder(model, cache, self._history, self._config, lambda: self._caching.disk)
         admission = Admission(model, self._config)
-        self.next_prompts = NextPrompts(model, cache, feeder, admission)
+        planner = PromptPlanner(model, cache, feeder, self._history)
+        self.next_prompts = NextPrompts(model, cache, feeder, admission, planner)
         runner = Runner(
             model,
             cache,
-            self._history,
+            planner,
             feeder,
             admission,
             drafter,

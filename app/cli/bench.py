@@ -11,22 +11,26 @@ from pathlib import Path
 
 from app.cli import table
 from app.cli.client import EngineRuns, add_engine_options, engine_config, load_model
-from app.cli.player import ScriptPlayer, StepReport
+from app.cli.player import ScriptPlayer
 from app.cli.script import ScriptError, ScriptStep, parse_script
 from app.cli.stages import add_stages, stages_of
+from app.cli.step_report import StepReport
 from engine.plain_file import open_plain
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("file", help="the script, - for standard input")
     parser.add_argument("--check", action="store_true", help="hold every step to the bare model")
+    parser.add_argument(
+        "--predict", action="store_true", help="ask before each step what it will read"
+    )
     parser.add_argument("--json", action="store_true", help="no table on stderr")
     add_engine_options(parser)
     add_stages(parser)
 
 
 def run_script(args: Namespace, model: Path) -> int:
-    """Play a script. Return 0 if every step ran and, with --check, every check passed."""
+    """Play a script. Return 0 if every step ran and passed its check, and every prediction was right."""
     steps = list(_read(args.file))
     # The engine does idle work only in `idle` steps. Such a step ends when no idle work is left, so
     # the figures do not depend on pauses between steps.
@@ -42,6 +46,7 @@ def run_script(args: Namespace, model: Path) -> int:
             client,
             model,
             check=args.check,
+            predict=args.predict,
             max_drafts=args.speculation,
             restart=engines.start,
         )

@@ -5,15 +5,17 @@ the request with the conversation code of the app, such as plan_send() and plan_
 therefore gets the requests that the window would send. The player yields the report of a reply when
 the reply has finished. If a step has wait=False, the player does not wait for the reply, so the
 report can come during a later step. With check=True the engine compares each finished reply with
-new runs of the model without a cache.
+new runs of the model without a cache. With predict=True the player asks the engine before each
+request what it will read.
 
 `rejoinder bench script` and the engine's tests call play() for each step, then join().
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from app.cli.attaching import attachments_from
@@ -35,6 +37,7 @@ from app.cli.script import (
     System,
     VersionOf,
 )
+from app.cli.step_report import Prediction, StepReport
 from app.conversation.actions import (
     Turn,
     TurnIds,
@@ -60,60 +63,11 @@ from app.conversation.tree import (
     shown_path,
     versions,
 )
+from app.viewmodels.reading import note_usage
 from engine.events import Event, RequestFailed, RequestFinished
-from engine.questions import CheckResult, NextPrompt
+from engine.questions import NextPrompt
+from engine.reading_pace import ReadingPace
 from engine.types import ConversationId, Message, Request, RequestId, Role, SamplingParams
-from engine.usage import Reason
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepReport:
-    """The measurements of one step that generated a reply."""
-
-    op: str
-    chat: str
-    text: str  # text of the reply
-    finish_reason: str
-    prompt_tokens: int  # number of prompt tokens: restored + read + replayed
-    # Number of prompt tokens with K/V in the cache, including K/V that could not be used.
-    matched: int
-    restored: int  # number of prompt tokens that were restored from the cache
-    read: int  # number of prompt tokens of new messages that the engine fed
-    replayed: int  # number of prompt tokens of earlier messages that the engine fed again
-    # Number of prompt tokens that the engine fed although it had processed the same tokens, after
-    # the same prefix, before.
-    redo: int
-    output_tokens: int
-    restore_ms: float
-    ttft_ms: float  # time to first token
-    total_ms: float
-    decode_tok_s: float
-    passes: int  # number of forward passes after the prompt
-    drafted_tokens: int  # number of drafts that these passes verified
-    accepted_tokens: int  # number of drafts that the model confirmed
-    cache_bytes: int
-    restored_disk: int  # number of restored tokens whose state was read from disk
-    disk_ms: float  # milliseconds for reading it, a part of restore_ms
-    written_bytes: int  # bytes of cached state written to disk since the last report
-    reasons: tuple[Reason, ...]  # the reasons why tokens were fed instead of restored
-    check: CheckResult | None = None  # None if the reply was not checked
-
-    @property
-    def holds(self) -> bool:
-        """True if the check passed, or if the reply was not checked.
-
-        The check passes if a second run with an empty cache and the same forward passes gives
-        bit-identical logits.
-        """
-        check = self.check
-        return check is None or (
-            check.equal and check.prompt_equal and check.replay_difference == 0.0
-        )
-
-    def as_json(self) -> dict[str, object]:
-        values = asdict(self)
-        check = values.pop("check")
-        return values | (check or {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +78,7 @@ class _Pending:
     chat: str
     turn: Turn
     visible: tuple[Message, ...]  # the messages before the reply, which the check needs
+    prediction: Prediction | None
 
 
 class ScriptPlayer:
@@ -135,6 +90,7 @@ class ScriptPlayer:
         model: Path,
         *,
         check: bool,
+        predict: bool = False,
         max_drafts: int | None = 0,
         restart: Callable[[], EngineClient] | None = None,
     ) -> None:
@@ -144,12 +100,15 @@ class ScriptPlayer:
             client: an engine that has loaded the model.
             model: the model folder.
             check: True to compare each reply with runs of the model without a cache.
+            predict: True to ask before each request what the engine will read.
             max_drafts: Request.max_drafts of all requests.
             restart: ends the engine and returns a new one, for the op `restart`.
         """
         self._client = client
         self._model = model
         self.check = check  # may be changed between steps
+        self._predict = predict
+        self._pace = ReadingPace()
         self._max_drafts = max_drafts  # Request.max_drafts of all requests
         self._restart = restart
         self._written = 0  # Usage.written_bytes of the last reply
@@ -157,8 +116,6 @@ class ScriptPlayer:
         self._pending: dict[RequestId, _Pending] = {}
         self._processed = ProcessedTokens()
         self._num_ids = 0
-        # Events that arrived while _verify() waited for the result of a check. join() handles them
-        # later.
 
     def play(self, step: ScriptStep) -> Iterator[StepReport]:
         """Play one step. Yield a report for each reply that finishes during the step.
@@ -220,10 +177,19 @@ class ScriptPlayer:
             if isinstance(step, Continue)
             else visible_messages(turn.conversation, turn.user_id)
         )
-        self._pending[request_id] = _Pending(type(step).__name__.lower(), step.chat, turn, visible)
+        op, prediction = type(step).__name__.lower(), self._prediction(request)
+        self._pending[request_id] = _Pending(op, step.chat, turn, visible, prediction)
         self._client.submit(request)
         if generate.wait:
             yield from self.join()
+
+    def _prediction(self, request: Request) -> Prediction | None:
+        if not self._predict:
+            return None
+        counted = self._client.answer(self._client.count_tokens(request))
+        expected = self._pace.time(counted.num_cached, counted.num_tokens)
+        seconds = None if expected is None else round(expected.seconds, 3)
+        return Prediction(counted.num_tokens - counted.num_cached, seconds)
 
     def _change(self, step: System | Attach | SwitchBranch) -> None:
         """Change a chat without generating a reply."""
@@ -290,6 +256,7 @@ class ScriptPlayer:
         conv = self.chats[pending.chat]
         self.chats[pending.chat] = finish_reply(conv, pending.turn.reply_id, finished)
         usage, plan = finished.usage, finished.usage.plan
+        note_usage(self._pace, usage, time.perf_counter())
         redo = self._processed.add_answer(
             finished.prompt_ids, finished.output_ids, restored=plan.restored
         )
@@ -321,6 +288,7 @@ class ScriptPlayer:
             check=self._client.answer(self._client.verify(finished.request_id, pending.visible))
             if self.check
             else None,
+            prediction=pending.prediction,
         )
 
     def _start_anew(self) -> None:

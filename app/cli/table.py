@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.cli.player import StepReport
+from app.cli.step_report import StepReport
 
 HEADER = (
     f"{'op':<10} {'chat':<6} {'prompt':>7} {'restored':>8} {'read':>6} {'replayed':>8} {'redo':>5}"

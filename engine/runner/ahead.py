@@ -53,7 +53,13 @@ class AheadRecord:
 
     def take(self, conversation_id: ConversationId, restored_ids: Sequence[int]) -> Ahead:
         """Return how many of a request's restored tokens were prepared, and forget them."""
-        prepared = self._prepared.pop(conversation_id, None)
+        ahead = self.peek(conversation_id, restored_ids)
+        self._prepared.pop(conversation_id, None)
+        return ahead
+
+    def peek(self, conversation_id: ConversationId, restored_ids: Sequence[int]) -> Ahead:
+        """Return how many of the tokens that a request would restore were prepared."""
+        prepared = self._prepared.get(conversation_id)
         if prepared is None:
             return Ahead()
         end = common_prefix_len(prepared.token_ids, restored_ids)

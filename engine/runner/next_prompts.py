@@ -1,4 +1,4 @@
-"""The known beginnings of next prompts: read ahead while the engine is idle, or only counted."""
+"""The prompts that may come next: read ahead while the engine is idle, or only counted."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from functools import partial
 
 from engine.cache.points import PointKind
 from engine.cache.prefix_cache import ANOTHER_TOKEN, PrefixCache
+from engine.errors import ContextFullError
 from engine.events import ReadAhead
 from engine.models.loader import LoadedModel
 from engine.questions import NextPrompt, TokensCounted
 from engine.runner.admission import Admission
 from engine.runner.feeding import Feeder
+from engine.runner.planning import PromptPlanner
 from engine.runner.read_ahead import ReadAheadJob
+from engine.types import Request
 
 log = logging.getLogger(__name__)
 
@@ -21,12 +24,18 @@ class NextPrompts:
     """Reads ahead and counts the next prompts of one loaded model. Engine thread only."""
 
     def __init__(
-        self, model: LoadedModel, cache: PrefixCache, feeder: Feeder, admission: Admission
+        self,
+        model: LoadedModel,
+        cache: PrefixCache,
+        feeder: Feeder,
+        admission: Admission,
+        planner: PromptPlanner,
     ) -> None:
         self._model = model
         self._cache = cache
         self._feeder = feeder
         self._admission = admission
+        self._planner = planner
 
     def read_ahead(self, task: ReadAhead, *, displaces: bool) -> ReadAheadJob | None:
         """Return a job that feeds the known part of a conversation's next prompt.
@@ -68,28 +77,50 @@ class NextPrompts:
         publish = partial(self._feeder.publish, task, prompt, is_turn=False)
         return ReadAheadJob(task, self._cache, self._feeder.prefill(prompt, lease), publish)
 
-    def count_tokens(self, task: NextPrompt) -> TokensCounted:
-        """Return the number of tokens in the known part of a conversation's next prompt.
+    def count_tokens(self, task: NextPrompt | Request) -> TokensCounted:
+        """Return the number of tokens in a prompt, and in the part of it that is cached.
 
-        After a reply, the part before a user message is counted, because the app sends no tool results.
-        State on disk counts as cached if a request would restore it. Nothing is changed.
+        Of a NextPrompt, the known part is counted; after a reply, the part before a user message,
+        because the app sends no tool results. State on disk counts as cached if a request would
+        restore it. Nothing is changed.
 
         Raises:
             TemplateError: the template refused the messages.
+            CannotContinueError: the reply cannot be continued.
         """
+        if isinstance(task, Request):
+            return self._count_request(task)
         prompt = self._feeder.known_prompt(task, before_user=True)
-        name, token_ids = task.conversation_id, prompt.token_ids
-        num_cached = self._cache.match_ahead(name, token_ids).restored
-        disk = self._feeder.disk
-        if disk is not None:
-            on_disk = disk.restorable(name, (*token_ids, ANOTHER_TOKEN))
-            num_cached = max(num_cached, on_disk)
+        token_ids = prompt.token_ids
+        state = self._planner.restorable(task.conversation_id, (*token_ids, ANOTHER_TOKEN))
         error = self._admission.too_long(task, prompt)
         num_parts = len(task.messages[-1].part_ends)
         starts = [p.num_tokens for p in prompt.points if p.kind is not PointKind.STRIDE]
         return TokensCounted(
             num_tokens=len(token_ids),
-            num_cached=num_cached,
+            num_cached=state.restored,
+            num_on_disk=state.on_disk,
             refusal=None if error is None else error.problem,
             part_ends=tuple(starts[-1 - num_parts :]) if num_parts else (),
+        )
+
+    def _count_request(self, request: Request) -> TokensCounted:
+        prompt = self._model.prompts.build(
+            request.messages,
+            thinking=request.thinking,
+            keep_thinking=request.keep_thinking,
+            tools=request.tools,
+        )
+        plan = self._planner.foresee(request, prompt)
+        refusal = None
+        try:
+            self._admission.check_context(prompt, request)
+        except ContextFullError as error:
+            refusal = error.problem
+        return TokensCounted(
+            num_tokens=plan.prompt_tokens,
+            num_cached=plan.restored,
+            num_on_disk=plan.restored_disk,
+            refusal=refusal,
+            plan=plan,
         )

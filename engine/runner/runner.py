@@ -15,11 +15,10 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 
-from engine.cache.disk.tier import NOTHING_FETCHED, Fetched
-from engine.cache.holdings import Lease
+from engine.cache.disk.tier import NOTHING_FETCHED
 from engine.cache.points import PointKind
 from engine.cache.prefix_cache import PrefixCache
 from engine.chat.prompt import Prompt
@@ -35,19 +34,16 @@ from engine.events import (
 from engine.models.loader import LoadedModel
 from engine.reading_pace import ReadingPace
 from engine.runner.admission import Admission
-from engine.runner.ahead import Ahead
 from engine.runner.closing import Closing
 from engine.runner.decoder import Decoder, StepResult
 from engine.runner.drafting import Drafter
 from engine.runner.drawing import SourceFactory, token_source
-from engine.runner.explain import PrefixHit
 from engine.runner.feeding import Feeder
-from engine.runner.history import History
-from engine.runner.plan import plan_prompt
+from engine.runner.planning import PromptPlanner
 from engine.runner.scores import ScoredTokens
 from engine.runner.sequence import Clock, Sequence, room_for
 from engine.types import FinishReason, Request, TokenScore
-from engine.usage import PromptPlan, Usage
+from engine.usage import Usage
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +55,7 @@ class Runner:
         self,
         model: LoadedModel,
         cache: PrefixCache,
-        history: History,
+        planner: PromptPlanner,
         feeder: Feeder,
         admission: Admission,
         drafter: Drafter,
@@ -69,7 +65,7 @@ class Runner:
     ) -> None:
         self._model = model
         self._cache = cache
-        self._history = history
+        self._planner = planner
         self._feeder = feeder
         self._admission = admission
         self._make_source = make_source
@@ -189,26 +185,6 @@ class Runner:
 
     # Prefill
 
-    def _planner(
-        self, request: Request, prompt: Prompt, lease: Lease, fetched: Fetched
-    ) -> Callable[[int | None], PromptPlan]:
-        """Return a function that plans a prompt up to the number of tokens that are fed."""
-        restored_ids = prompt.token_ids[: lease.restored]
-        ahead = Ahead()
-        if not request.side:
-            ahead = self._feeder.ahead.take(request.conversation_id, restored_ids)
-        found = PrefixHit(
-            restored=lease.restored,
-            matched=lease.matched,
-            on_disk=fetched.num_tokens + ahead.num_on_disk,
-            fed_ahead=ahead.num_fed,
-            faulted=lease.faulted,
-            needs_points=self._model.layout.needs_snapshot,
-            max_held=self._cache.max_held,
-        )
-        known = self._history.recall(request, prompt, model=self._model.facts.path)
-        return partial(plan_prompt, request, prompt, found, known)
-
     def _restore(self, request: Request, prompt: Prompt, clock: Clock) -> Sequence:
         """Acquire caches with the cached part of a prompt, and plan the prefill of the rest."""
         reply = ReplyStream(
@@ -231,7 +207,7 @@ class Runner:
         )
         clock.restored = time.perf_counter()
         with undo_on_error(partial(self._cache.abandon, lease)):
-            plan_until = self._planner(request, prompt, lease, fetched)
+            plan_until = self._planner.of_lease(request, prompt, lease, fetched)
             return Sequence(
                 request=request,
                 prompt=prompt,

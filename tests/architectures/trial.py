@@ -33,8 +33,9 @@ from mlx_lm.utils import (
 )
 
 from app.cli.client import ProblemError, load_model
-from app.cli.player import ScriptPlayer, StepReport
+from app.cli.player import ScriptPlayer
 from app.cli.script import parse_step
+from app.cli.step_report import StepReport
 from engine.cache.layout import Leaves, is_list, leaves_of
 from engine.cache.trees import evaluate, tree_bytes
 from engine.config import EngineConfig

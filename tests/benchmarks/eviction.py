@@ -60,6 +60,7 @@ from engine.runner.admission import Admission
 from engine.runner.drafting import NoDrafts
 from engine.runner.feeding import Feeder
 from engine.runner.history import History
+from engine.runner.planning import PromptPlanner
 from engine.runner.runner import Runner
 from engine.wanted import Wanted
 from tests.fakes.sized_model import load_sized
@@ -250,9 +251,10 @@ class CacheClient(EngineCommands):
     def __init__(self, model: LoadedModel, cache: PrefixCache) -> None:
         history = History()
         feeder = Feeder(model, cache, history, CONFIG, lambda: None)
+        planner = PromptPlanner(model, cache, feeder, history)
         admission = Admission(model, CONFIG)
         self._runner = Runner(
-            model, cache, history, feeder, admission, NoDrafts(), looks_ahead=CONFIG.looks_ahead
+            model, cache, planner, feeder, admission, NoDrafts(), looks_ahead=CONFIG.looks_ahead
         )
         self._events: deque[Event] = deque()
         self.finished: list[RequestFinished] = []

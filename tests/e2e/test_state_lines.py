@@ -16,7 +16,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from app.cli.client import load_model
-from app.cli.player import StepReport
+from app.cli.step_report import StepReport
 from app.conversation.tree import Generation, MessageStatus, Setup, replace_node, shown_path
 from app.exchange.own_json import to_json
 from app.viewmodels.state_line import Planned, StateKind, StateLine, StateLink, state_line

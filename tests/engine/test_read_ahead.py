@@ -13,8 +13,9 @@ from types import SimpleNamespace
 import pytest
 
 from app.cli.client import load_model
-from app.cli.player import ScriptPlayer, StepReport
+from app.cli.player import ScriptPlayer
 from app.cli.script import parse_step
+from app.cli.step_report import StepReport
 from engine.config import EngineConfig
 from engine.events import (
     Answered,

@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from app.cli.player import ScriptPlayer, StepReport
+from app.cli.player import ScriptPlayer
 from app.cli.script import parse_step
+from app.cli.step_report import StepReport
 from engine.cache.prefix_cache import PrefixCache
 from engine.events import Cancel, PrefillProgress
 from engine.usage import ReasonKind

@@ -124,8 +124,8 @@ class FakeEngine(EngineCommands):
     commands: list[Command] = field(default_factory=list[Command])  # every command received
     _loading: str | None = None  # path of the model that is being loaded, or None
     _queue: list[Request] = field(default_factory=list[Request])
-    _held_counts: list[tuple[QuestionId, NextPrompt]] = field(
-        default_factory=list[tuple[QuestionId, NextPrompt]]
+    _held_counts: list[tuple[QuestionId, NextPrompt | Request]] = field(
+        default_factory=list[tuple[QuestionId, NextPrompt | Request]]
     )
     _running: _FakeAnswer | None = None
 
@@ -192,7 +192,7 @@ class FakeEngine(EngineCommands):
         return [one.prompt for one in self.questions if isinstance(one, MakeTitle)]
 
     @property
-    def counts(self) -> list[NextPrompt]:
+    def counts(self) -> list[NextPrompt | Request]:
         return [one.prompt for one in self.questions if isinstance(one, CountTokens)]
 
     @property
@@ -329,7 +329,7 @@ class FakeEngine(EngineCommands):
             self._count_tokens(question_id, prompt)
         self._held_counts.clear()
 
-    def _count_tokens(self, question_id: QuestionId, prompt: NextPrompt) -> None:
+    def _count_tokens(self, question_id: QuestionId, prompt: NextPrompt | Request) -> None:
         if self.hold_counts:
             self._held_counts.append((question_id, prompt))
             return
@@ -342,7 +342,7 @@ class FakeEngine(EngineCommands):
         )
         self.on_event(Answered(question_id, counted))
 
-    def _refusal(self, prompt: NextPrompt) -> Problem | None:
+    def _refusal(self, prompt: NextPrompt | Request) -> Problem | None:
         """Return the problem of a prompt that is too long, as the engine words it."""
         facts, costs = self.facts, _costs(prompt.messages)
         is_text = costs[-1] >= facts.context_len and prompt.messages[-1].role is Role.USER

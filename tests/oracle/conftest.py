@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.fakes.engine_fixtures import open_tiny, tiny_model
+from tests.oracle.foreseen import check_plans
 
 __all__ = ["open_tiny", "tiny_model"]
+
+
+@pytest.fixture(autouse=True)
+def _plans_are_foreseen(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_plans(monkeypatch)

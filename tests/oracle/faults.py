@@ -18,8 +18,9 @@ from typing import cast
 import mlx.core as mx
 from typing_extensions import override
 
-from app.cli.player import ScriptPlayer, StepReport
+from app.cli.player import ScriptPlayer
 from app.cli.script import parse_step
+from app.cli.step_report import StepReport
 from engine.cache.hot import KvNode
 from engine.cache.kv import copy_range
 from engine.cache.layout import Leaves

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from app.cli.client import EngineRuns, load_model
-from app.cli.player import ScriptPlayer, StepReport
+from app.cli.player import ScriptPlayer
 from app.cli.script import parse_step
+from app.cli.step_report import StepReport
 from engine.config import EngineConfig
 from tests.fakes.tiny_model import CONFIGS, Template, build_tiny
 from tests.oracle.scripts import promise_script

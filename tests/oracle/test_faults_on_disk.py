@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.player import ScriptPlayer, StepReport
+from app.cli.player import ScriptPlayer
 from app.cli.script import parse_step
+from app.cli.step_report import StepReport
 from engine.cache.disk.record import SUFFIX, RecordKey, read_record, write_record
 from engine.config import EngineConfig
 from engine.events import Shutdown

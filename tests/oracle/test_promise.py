@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from app.cli.player import ScriptPlayer, StepReport
+from app.cli.player import ScriptPlayer
 from app.cli.script import parse_step
+from app.cli.step_report import StepReport
 from tests.fakes.asking import cache_of
 from tests.fakes.engine_fixtures import OpenTiny
 from tests.fakes.inline_engine import InlineClient
@@ -27,7 +28,7 @@ TEMPLATE_TOKENS = 24
 def play(
     client: InlineClient, steps: list[dict[str, Any]], *, check: bool = True
 ) -> list[StepReport]:
-    player = ScriptPlayer(client, Path(), check=check)
+    player = ScriptPlayer(client, Path(), check=check, predict=True)
     reports: list[StepReport] = []
     for step in steps:
         reports += player.play(parse_step(json.dumps(step)))

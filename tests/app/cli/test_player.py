@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from app.cli.attaching import CannotAttachError
-from app.cli.player import ScriptPlayer, StepReport
+from app.cli.player import ScriptPlayer
 from app.cli.script import ScriptError, parse_step
+from app.cli.step_report import StepReport
 from tests.fakes.engine_fixtures import OpenTiny, TinyModel
 from tests.fakes.tiny_model import Template
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from app.cli import table
-from app.cli.player import StepReport
+from app.cli.step_report import StepReport
 from engine.questions import CheckResult
 
 EQUAL = CheckResult(

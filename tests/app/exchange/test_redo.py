@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.player import ScriptPlayer, StepReport
+from app.cli.player import ScriptPlayer
 from app.cli.script import parse_step
+from app.cli.step_report import StepReport
 from app.conversation.filed import FiledConversation
 from app.conversation.tree import Conversation, shown_path
 from app.exchange.exporting import export
