@@ -20,6 +20,7 @@ from app.bridge.jobs import JobLane
 from app.bridge.store_lane import StoreLane
 from app.controllers.attachments import AttachmentsController
 from app.controllers.backups import Backups
+from app.controllers.branch_costs import BranchCosts
 from app.controllers.catalog import Catalog
 from app.controllers.chat import ChatController
 from app.controllers.chat_copies import ChatCopies
@@ -244,6 +245,9 @@ class Core(QObject):
             self.chat,
             self.reading_rate,
         )
+        self.branch_costs = BranchCosts(
+            self.bridge, self.desk, self.turns, self.models, self.chat, self.reading_rate
+        )
         self.first_return = FirstReturn(
             self.desk, self.turns, self.library, self.preferences, self.reading_rate
         )
@@ -343,7 +347,13 @@ class Core(QObject):
             self.attachments,
         ):
             worker.close()
-        for sender in (self.read_ahead, self.titles, self.prompt_sizes, self.storage):
+        for sender in (
+            self.read_ahead,
+            self.titles,
+            self.prompt_sizes,
+            self.branch_costs,
+            self.storage,
+        ):
             sender.stop()
         self.desk.note_quit()
         self.bridge.close(max(0.0, until - time.monotonic()))

@@ -1,4 +1,4 @@
-"""The cost of the next message in a branch: what the model would read before it answers. No Qt, no I/O."""
+"""The cost of a branch: what the model would read before it reads the next message. No Qt, no I/O."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from enum import StrEnum
 
 from app.viewmodels.reading import reading_time
 from app.words import branches as words
+from engine.questions import TokensCounted
 from engine.reading_pace import ReadingTime
-from engine.usage import PromptPlan
 
-# A message that makes the model read fewer tokens counts as instant: the tokens of the message itself,
-# and the last ones before it, are read after every message.
+# A branch of which the model would read fewer tokens counts as instant. Most templates leave a few
+# tokens after an answer to be read with the next message.
 FEW_TOKENS = 100
 
 
@@ -31,15 +31,14 @@ class BranchCost:
     text: str
 
 
-def branch_cost(plan: PromptPlan, expected: ReadingTime | None) -> BranchCost:
-    """Return the cost of a request. expected: the time of its reading, None if it is not known."""
-    num_fed = plan.replayed + plan.read
-    if num_fed < FEW_TOKENS:
-        if plan.restored_disk:
-            return BranchCost(BranchState.DISK, words.INSTANT_DISK)
-        return BranchCost(BranchState.MEMORY, words.INSTANT)
-    time = "" if expected is None else reading_time(expected)
-    text = (
-        words.replays(num_fed, plan.replayed, time) if plan.replayed else words.reads(num_fed, time)
-    )
-    return BranchCost(BranchState.UNREAD, text)
+def branch_cost(counted: TokensCounted, expected: ReadingTime | None) -> BranchCost:
+    """Return the cost of a branch. expected: the time of its reading, None if it is not known."""
+    num_read = counted.num_tokens - counted.num_cached
+    if counted.refusal is not None:
+        return BranchCost(BranchState.UNREAD, words.TOO_LONG)
+    if num_read >= FEW_TOKENS:
+        time = "" if expected is None else reading_time(expected)
+        return BranchCost(BranchState.UNREAD, words.reads(num_read, time))
+    if counted.num_on_disk:
+        return BranchCost(BranchState.DISK, words.INSTANT_DISK)
+    return BranchCost(BranchState.MEMORY, words.INSTANT)

@@ -28,9 +28,10 @@ HERE: Final = "you are here"
 FIRST_MARK: Final = "A"
 SECOND_MARK: Final = "B"
 
-# Cost of the next message in a branch.
+# Cost of a branch, before the next message is read.
 INSTANT: Final = "Instant"
 INSTANT_DISK: Final = "Instant, from disk"
+TOO_LONG: Final = "Too long for the model"
 
 BRANCH_ON_SHOW: Final = "On show"  # heading of the branch in the chat
 NO_MESSAGE: Final = "No message"  # beside a message that only the other branch has
@@ -65,15 +66,9 @@ def message_spoken(*, speaker: str, number: int, text: str) -> str:
 
 
 def reads(tokens: int, time: str) -> str:
-    """Return the cost of the next message. time: empty if it is not known."""
+    """Return the cost of a branch. time: empty if it is not known."""
     about = f", about {time}" if time else ""
     return f"Reads {units.tokens(tokens)}{about}"
-
-
-def replays(tokens: int, again: int, time: str) -> str:
-    """Return the cost of the next message if the model read some of the tokens before."""
-    about = f", about {time}" if time else ""
-    return f"Reads {units.tokens(tokens)}, {again:,} of them again{about}"
 
 
 def branch_name(name: str, *, number: int) -> str:

@@ -6,8 +6,8 @@ from app.conversation.tree import Conversation, NodeId, set_title
 from app.viewmodels.branch_cost import BranchCost, branch_cost
 from app.widgets.branch_map.window import BranchMapWindow
 from app.widgets.commands import CommandId
+from engine.questions import TokensCounted
 from engine.reading_pace import ReadingTime
-from engine.usage import PromptPlan
 from tests.fakes.conversations import ConversationWriter
 from tests.fakes.stage import Stage
 
@@ -44,14 +44,15 @@ def chat_with_branches(name: str) -> Conversation:
 def costs(conversation: Conversation) -> dict[NodeId, BranchCost]:
     """Return costs of all kinds for the ends of the branches."""
     ends = [one for one in conversation.nodes if one not in conversation.children]
-    plans = (
-        PromptPlan(prompt_tokens=840, restored=820, replayed=0, read=20),
-        PromptPlan(prompt_tokens=840, restored=820, replayed=0, read=20, restored_disk=800),
-        PromptPlan(prompt_tokens=840, restored=628, replayed=0, read=212),
-        PromptPlan(prompt_tokens=2040, restored=0, replayed=2000, read=40),
+    counts = (
+        TokensCounted(num_tokens=840, num_cached=820),
+        TokensCounted(num_tokens=840, num_cached=820, num_on_disk=800),
+        TokensCounted(num_tokens=840, num_cached=628),
+        TokensCounted(num_tokens=14_310, num_cached=0),
     )
-    known = zip(ends, plans, strict=False)
-    return {one: branch_cost(plan, ReadingTime(2.0, 1.9, 2.1)) for one, plan in known}
+    times = (None, None, ReadingTime(1.0, 0.9, 1.1), ReadingTime(48.0, 45.0, 52.0))
+    known = zip(ends, counts, times, strict=False)
+    return {end: branch_cost(counted, time) for end, counted, time in known}
 
 
 def branch_map(stage: Stage) -> BranchMapWindow:

@@ -6,6 +6,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QWidget
 
 from app.controllers.core import Core
+from app.conversation.tree import NodeId
 from app.theme.palette import Theme
 from app.widgets.branch_map.window import BranchMapWindow
 from app.widgets.chat_pane import ChatPane
@@ -31,4 +32,13 @@ class BranchCommands(QObject):
             core, pane = self._core, self._pane
             self._window = BranchMapWindow(self._theme, core, pane.transcript, self._main)
             pane.view.verticalScrollBar().valueChanged.connect(self._window.note_place)
+            self._window.ends_seen.connect(self._want_costs)
+            core.branch_costs.changed.connect(self._show_costs)
         self._window.open()
+
+    def _want_costs(self, ends: list[NodeId]) -> None:
+        self._core.branch_costs.want(self._core.library.current, ends)
+
+    def _show_costs(self) -> None:
+        assert self._window is not None
+        self._window.show_costs(self._core.branch_costs.costs)

@@ -9,6 +9,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu, QToolTip
 
 from app.conversation.tree import NodeId
+from app.viewmodels import branch_cost
 from app.viewmodels.branch_cost import BranchCost, BranchState
 from app.widgets.branch_map.compare_window import CompareWindow
 from app.widgets.branch_map.window import BranchMapWindow
@@ -364,3 +365,71 @@ def test_screen_readers_read_names_values_and_states_and_press_a_message(stage: 
     press_action.doAction(QAccessibleActionInterface.pressAction())
     stage.settle()
     assert "And on disk?" in stage.texts
+
+
+def costs(window: BranchMapWindow) -> dict[str, str]:
+    """Return the costs on show, by the beginning of the last message."""
+    branches = window.map.branches
+    return {branches.label(end)[:12]: cost.text for end, cost in window.map.marks.costs.items()}
+
+
+def with_costs(stage: Stage) -> BranchMapWindow:
+    """Open a map that asks for the costs of all branches."""
+    window = branch_map(stage)
+    window.show_costs({})
+    window.resize(1600, 900)
+    return window
+
+
+def other_counts(stage: Stage) -> int:
+    """Return the number of questions about branches that are not on show."""
+    end = stage.texts[-1]
+    return sum(prompt.messages[-1].content != end for prompt in stage.engine.counts)
+
+
+def test_costs_are_asked_for_the_branches_in_sight(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(branch_cost, "FEW_TOKENS", 1)
+    window = with_costs(stage)
+    stage.wait_until(lambda: len(window.map.marks.costs) == 4)
+    assert all(text.startswith("Reads ") for text in costs(window).values()), costs(window)
+
+    stage.engine.num_cached = 10_000
+    stage.chat("And now?", "Now this.")
+
+    stage.wait_until(lambda: len(window.map.marks.costs) == 4)
+    assert set(costs(window).values()) == {"Instant"}
+    window.close()
+    assert window.map.marks.costs == {}
+
+
+def test_costs_are_asked_one_at_a_time_and_withdrawn_when_the_window_is_closed(
+    stage: Stage,
+) -> None:
+    window = with_costs(stage)
+    stage.wait_until(lambda: len(window.map.marks.costs) == 4)
+    stage.engine.hold_counts = True
+    asked = other_counts(stage)
+    stage.core.branch_costs.want(stage.current, [])
+    stage.core.branch_costs.want(stage.current, window.map.visible_ends)
+    stage.wait_until(lambda: other_counts(stage) > asked)
+    assert other_counts(stage) == asked + 1
+    withdrawn = stage.engine.num_withdrawn
+
+    window.close()
+    assert stage.engine.num_withdrawn == withdrawn + 1
+    stage.engine.finish_counts()
+    stage.settle()
+    assert stage.core.branch_costs.costs == {}
+
+
+def test_no_cost_is_on_show_while_an_answer_is_running(stage: Stage) -> None:
+    window = with_costs(stage)
+    stage.wait_until(lambda: len(window.map.marks.costs) == 4)
+
+    stage.send("And now?")
+
+    assert window.map.marks.costs == {}
+    stage.answer("Now this.")
+    stage.wait_until(lambda: len(window.map.marks.costs) == 4)
