@@ -55,7 +55,7 @@ class BranchCosts(QObject):
         self._rate = rate
         self._chat_id: ConversationId | None = None
         self._wanted: Sequence[NodeId] = ()
-        self._counted: dict[NodeId, TokensCounted] = {}
+        self.counted: dict[NodeId, TokensCounted] = {}
         self._asked: Asked[TokensCounted] | None = None  # the question whose answer is awaited
         self._is_idle_reading = False  # True while idle work reads: its chat's costs change with it
         self._is_over = False  # True once the app is closing
@@ -71,7 +71,7 @@ class BranchCosts(QObject):
     def costs(self) -> Mapping[NodeId, BranchCost]:
         return {
             end: branch_cost(counted, self._rate.time(counted.num_cached, counted.num_tokens))
-            for end, counted in self._counted.items()
+            for end, counted in self.counted.items()
         }
 
     def want(self, conversation_id: ConversationId, ends: Sequence[NodeId]) -> None:
@@ -80,7 +80,7 @@ class BranchCosts(QObject):
         if conversation_id != self._chat_id or not ends:
             self._chat_id = conversation_id
             self._drop()
-        elif any(end not in self._counted for end in ends):
+        elif any(end not in self.counted for end in ends):
             self._wait()
 
     def stop(self) -> None:
@@ -110,8 +110,8 @@ class BranchCosts(QObject):
     def _drop(self, _chat: object = None) -> None:
         """Drop the costs, which may be wrong now. Ask again after the delay."""
         self._wait()
-        if self._counted:
-            self._counted.clear()
+        if self.counted:
+            self.counted.clear()
             self.changed.emit()
 
     def _ask(self) -> None:
@@ -120,7 +120,7 @@ class BranchCosts(QObject):
         if facts is None or chat is None or self._turns.live or self._is_idle_reading:
             return
         conversation = self._desk.get(chat)
-        unknown = (end for end in self._wanted if end not in self._counted)
+        unknown = (end for end in self._wanted if end not in self.counted)
         end = next((one for one in unknown if is_in_tree(conversation, one)), None)
         if end is not None:
             asked = self._bridge.engine.count_tokens(branch_prompt(conversation, end, facts))
@@ -130,7 +130,7 @@ class BranchCosts(QObject):
     def _on_counted(self, asked: Asked[TokensCounted], end: NodeId, counted: TokensCounted) -> None:
         if asked == self._asked:
             self._asked = None
-            self._counted[end] = counted
+            self.counted[end] = counted
             self.changed.emit()
             self._ask()
 

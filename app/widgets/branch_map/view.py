@@ -125,9 +125,10 @@ class BranchMapView(QAbstractScrollArea):
         self._announce()
 
     def center_on(self, node_id: NodeId | None) -> None:
+        """Scroll a message to the middle of the height, and to the right only as far as necessary."""
         if node_id is not None and node_id in self.branches:
-            middle = QPoint(self.canvas.width() // 2, self.canvas.height() // 2)
-            self._scroll_to(self._geometry.center(node_id) - middle)
+            middle = self._geometry.center(node_id).y() - self.canvas.height() // 2
+            self._scroll_to(QPoint(0, middle))
             self._reveal(self._geometry.rect(node_id))
 
     def change_zoom(self, step: int) -> None:
