@@ -91,9 +91,14 @@ def _compare_messages(
     first: MessageNode | None, second: MessageNode | None, steps: ComparisonSteps
 ) -> tuple[ComparedPart, ...]:
     if first is not None and second is not None:
-        return compare_texts(first.content, second.content, steps)
-    texts = ("" if node is None else node.content for node in (first, second))
+        return compare_texts(_text(first), _text(second), steps)
+    texts = ("" if node is None else _text(node) for node in (first, second))
     return (ComparedPart(*map(ComparedText, texts)),)
+
+
+def _text(node: MessageNode) -> str:
+    """Return the names of the files of a message, one on a line, and then its text."""
+    return "\n".join([*(attachment.name for attachment in node.attachments), node.content])
 
 
 def compare_texts(first: str, second: str, steps: ComparisonSteps) -> tuple[ComparedPart, ...]:

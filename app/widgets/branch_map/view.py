@@ -17,7 +17,7 @@ from PySide6.QtGui import (
     QResizeEvent,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QToolTip, QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
 from typing_extensions import override
 
 from app.conversation.tree import Conversation, NodeId
@@ -28,6 +28,7 @@ from app.viewmodels.branch_map import BranchMap
 from app.widgets.branch_map.access import MapCanvas
 from app.widgets.branch_map.geometry import NORMAL_ZOOM, ZOOMS, MapGeometry
 from app.widgets.branch_map.painting import LETTERS, MapMarks, MapPainter
+from app.widgets.tips import show_tip
 from app.words import branches as words
 from engine.types import ConversationId
 
@@ -231,12 +232,10 @@ class BranchMapView(QAbstractScrollArea):
     def viewportEvent(self, event: QEvent) -> bool:
         if event.type() is QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
             node_id = self._at(event.pos())
-            if node_id is None:
-                QToolTip.hideText()
-            else:
-                cost = self.marks.costs.get(node_id)
-                tip = self.branches.tip(node_id, "" if cost is None else cost.text)
-                QToolTip.showText(event.globalPos(), tip, self.canvas)
+            cost = None if node_id is None else self.marks.costs.get(node_id)
+            price = "" if cost is None else cost.text
+            tip = "" if node_id is None else self.branches.tip(node_id, price)
+            show_tip(self.canvas, event.globalPos(), tip)
             return True
         return super().viewportEvent(event)
 
@@ -245,7 +244,9 @@ class BranchMapView(QAbstractScrollArea):
         point = arg__1.position().toPoint()
         self._pressed = self._at(point)
         if self._pressed is not None:
-            self.set_current(self._pressed)
+            # Without scrolling: the message must still be there when the button is released.
+            self.marks.current = self._pressed
+            self._announce()
         elif arg__1.button() is Qt.MouseButton.LeftButton:
             self._dragged = arg__1.globalPosition().toPoint()
 

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, strategies as st
 
+from app.conversation.attachments import make_attachment
 from app.viewmodels import comparing
 from app.viewmodels.comparing import (
     MAX_STEPS,
@@ -104,6 +107,17 @@ def test_all_words_are_marked_where_the_steps_run_out(monkeypatch: pytest.Monkey
 
     assert _marked(part.first) == ["a b c d e f"]
     assert _marked(part.second) == ["b c d e f a"]
+
+
+def test_names_of_attached_files_are_compared() -> None:
+    writer = ConversationWriter()
+    writer.send("one", "1")
+    message = next(iter(writer.conv.nodes.values()))
+    file = make_attachment("a.txt", "text", page_starts=())
+
+    (compared,) = compare_branches([message], [replace(message, attachments=(file,))])
+
+    assert compared.num_differences == 1
 
 
 def test_branches_of_different_length_end_with_missing_messages() -> None:

@@ -294,7 +294,40 @@ def test_costs_stand_at_the_ends_and_in_their_tooltips(stage: Stage) -> None:
         canvas, QHelpEvent(QEvent.Type.ToolTip, place, canvas.mapToGlobal(place))
     )
 
-    assert QToolTip.text().startswith("Assistant · Reads 212 tokens\nTo a half")
+    assert "Assistant · Reads 212\xa0tokens\nTo a half" in QToolTip.text()
+
+
+def test_tooltip_shows_markup_in_a_message_as_text(stage: Stage) -> None:
+    stage.chat("<b>bold</b>", "1")
+    stage.run(CommandId.BRANCH_MAP)
+    window = stage.window.findChild(BranchMapWindow)
+    assert window is not None
+    press(window, Key.Key_Home)
+    assert window.map.current is not None
+    place = window.map.place_of(window.map.current)
+    canvas = window.map.canvas
+
+    QApplication.sendEvent(canvas, QHelpEvent(QEvent.Type.ToolTip, place, canvas.mapToGlobal(place)))
+
+    assert "&lt;b&gt;bold&lt;/b&gt;" in QToolTip.text()
+
+
+def test_click_on_a_message_at_the_edge_shows_it(stage: Stage) -> None:
+    window = branch_map(stage)
+    window.map.verticalScrollBar().setValue(0)
+    found = node(window, "Because it is a sum.")
+    rect = window.map.item_rect(window.map.branches.order.index(found))
+    bar = window.map.horizontalScrollBar()
+    bar.setValue(bar.value() + rect.left() + rect.width() // 2)
+    rect = window.map.item_rect(window.map.branches.order.index(found))
+    place = QPoint(rect.right() - 4, rect.center().y())
+    shown: list[str] = []
+    window.map.chosen.connect(shown.append)
+
+    QTest.mouseClick(window.map.canvas, Qt.MouseButton.LeftButton, pos=place)
+
+    assert rect.left() < 0, "a part of the message is out of sight"
+    assert shown == [found]
 
 
 def test_visible_ends_are_reported_until_the_window_is_closed(stage: Stage) -> None:

@@ -203,6 +203,7 @@ CASES = {
     CommandId.SEARCH: KeyCase(nothing, lambda stage: stage.window.sidebar.search.edit.hasFocus()),
     CommandId.SIDEBAR: KeyCase(nothing, lambda stage: not stage.window.sidebar.isVisible()),
     CommandId.INSPECTOR: KeyCase(nothing, lambda stage: stage.window.inspector.isVisible()),
+    CommandId.BRANCH_MAP: KeyCase(talked, mapped),
     CommandId.ZOOM_IN: KeyCase(nothing, lambda stage: zoom(stage) > 100),
     CommandId.ZOOM_OUT: KeyCase(nothing, lambda stage: zoom(stage) < 100),
     CommandId.ZOOM_RESET: KeyCase(zoomed, lambda stage: zoom(stage) == 100),
@@ -242,7 +243,7 @@ TOGETHER = (
         *(CommandId.SHORTCUTS, CommandId.GET_MODELS, CommandId.SETTINGS, CommandId.CLOSE),
     ),
     (
-        *(CommandId.COPY, CommandId.COPY_LAST, CommandId.FIND, CommandId.FIND_NEXT),
+        *(CommandId.COPY, CommandId.COPY_LAST, CommandId.BRANCH_MAP, CommandId.FIND, CommandId.FIND_NEXT),
         *(CommandId.FIND_PREVIOUS, CommandId.PRINT, CommandId.EXPORT, CommandId.RENAME),
         *(CommandId.PIN, CommandId.DUPLICATE, CommandId.NEW_CHAT, CommandId.REGENERATE),
     ),
