@@ -15,12 +15,15 @@ from typing import assert_never
 
 from engine.cache.disk.tier import DiskTier
 from engine.cache.prefix_cache import PrefixCache
+from engine.cache.shares import Shares, shares_in_memory
 from engine.config import EngineConfig
 from engine.disk_space import DiskSpace
 from engine.errors import Failure, attempt
+from engine.events import Answered
 from engine.idle import Idler
 from engine.memory import MemoryWatch, cache_budget, freed_bytes, process_bytes, release_freed
 from engine.models.loader import LoadedModel
+from engine.moving import Mover
 from engine.questions import (
     NOTHING_CACHED,
     CacheQuestion,
@@ -30,9 +33,15 @@ from engine.questions import (
     EvictWhat,
     Forget,
     ForgetUnknown,
+    HeldChat,
+    HeldChats,
+    MoveToDisk,
+    QuestionId,
     ReportCache,
+    ReportChats,
 )
 from engine.runner.history import History
+from engine.types import ConversationId
 from engine.wanted import Wanted
 
 # Highest number of conversations that one ForgetUnknown question forgets: each takes a few
@@ -64,9 +73,12 @@ class CacheSpace:
         # The check of the machine's memory. There is none before the first cache, or if the config
         # sets a fixed budget.
         self._watch: MemoryWatch | None = None
-        self._weight_bytes: int | None = None  # of the loaded model; None while there is none
+        # Weights of the loaded model in this process; None while there is none
+        self._weight_bytes: int | None = None
+        self._model_bytes = 0  # weights of the loaded model on all stages
         self._wanted = Wanted.of(config)
         self._disk_space = DiskSpace(config, self._wanted.disk)
+        self._mover = Mover(self._drop_moved)
         # Fingerprint of the model that the cache belongs to, or that the last cache belonged to if
         # there is no cache now. Another model needs a new cache.
         self._namespace = ""
@@ -102,7 +114,7 @@ class CacheSpace:
 
     def open(self, model: LoadedModel) -> PrefixCache:
         """Return the cache of a loaded model. It is created only if none was kept."""
-        self._weight_bytes = model.own_weight_bytes
+        self._weight_bytes, self._model_bytes = model.own_weight_bytes, model.facts.weight_bytes
         if self.cache is None:
             self.cache = self._make_cache(model)
         if not model.others:
@@ -114,7 +126,7 @@ class CacheSpace:
 
     def rest(self) -> None:
         """Keep the cache as it is while no model is loaded."""
-        self._weight_bytes = None
+        self._weight_bytes, self._model_bytes = None, 0
 
     def drop(self, *, write_until: float | None = None) -> None:
         """Evict all cached state and drop the cache. A call without a cache is harmless.
@@ -169,9 +181,11 @@ class CacheSpace:
         if wanted.disk != before.disk:
             self._disk_space.configure(wanted.disk)
 
-    def answer(self, question: CacheQuestion) -> CacheReport:
+    def answer(self, question: CacheQuestion) -> CacheReport | HeldChats:
         """Do what a question says. Return the figures after it."""
         match question:
+            case ReportChats():
+                return self._report_chats()
             case ReportCache():
                 pass
             case Forget():
@@ -224,6 +238,61 @@ class CacheSpace:
         return CacheReport(
             self._disk_space.with_figures(statistics),
             checked.problem if isinstance(checked, Failure) else None,
+            freed_bytes=freed_bytes(),
+            process_bytes=process_bytes(),
+        )
+
+    # Moves from memory to disk
+
+    @property
+    def is_moving(self) -> bool:
+        """True if a question of the class MoveToDisk is not answered yet."""
+        return self._mover.is_busy
+
+    def move(self, question_id: QuestionId, question: MoveToDisk) -> None:
+        """Queue a move to the disk. An idle job in progress holds state that may have to go."""
+        self._idler.pause()
+        self._mover.add(question_id, question)
+
+    def step_move(self) -> Answered | None:
+        """Do one step of the moves. Return an answer if a question is done."""
+        done = self._mover.step(self.disk)
+        return None if done is None else Answered(done, self._report_chats())
+
+    def _drop_moved(self, conversation_id: ConversationId) -> None:
+        """Drop the state of a conversation that is on disk, and what would be read ahead of it."""
+        self._idler.drop(conversation_id)
+        if self.cache is not None:
+            self.cache.forget(conversation_id)
+            release_freed()
+
+    def _report_chats(self) -> HeldChats:
+        cache = self.cache
+        memory = Shares() if cache is None else shares_in_memory(cache.holdings())
+        disk = self._disk_space.shares()
+        leases = () if cache is None else cache.holdings().leases
+        in_use = {lease.hot.conversation_id for lease in leases if not lease.side}
+        pinned = self._wanted.pinned
+        return HeldChats(
+            chats=tuple(
+                HeldChat(
+                    conversation_id=one,
+                    memory_bytes=memory.own.get(one, 0),
+                    memory_tokens=memory.num_tokens.get(one, 0),
+                    disk_bytes=disk.own.get(one, 0),
+                    disk_tokens=disk.num_tokens.get(one, 0),
+                    is_pinned=one in pinned,
+                    is_in_use=one in in_use,
+                )
+                for one in memory.users | disk.users
+            ),
+            shared_bytes=memory.shared,
+            unused_bytes=memory.unused,
+            shared_disk_bytes=disk.shared,
+            unused_disk_bytes=disk.unused,
+            other_disk_bytes=self._disk_space.other_bytes,
+            model_bytes=self._model_bytes,
+            budget_bytes=0 if cache is None else cache.budget_bytes,
             freed_bytes=freed_bytes(),
             process_bytes=process_bytes(),
         )

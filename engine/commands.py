@@ -32,12 +32,15 @@ from engine.questions import (
     EvictWhat,
     Forget,
     ForgetUnknown,
+    HeldChats,
     MakeTitle,
+    MoveToDisk,
     NextPrompt,
     ParseCalls,
     Question,
     QuestionId,
     ReportCache,
+    ReportChats,
     TokensCounted,
     Verify,
 )
@@ -180,6 +183,14 @@ class EngineCommands(Protocol):
     def report_cache(self, *, checks_invariants: bool = False) -> Asked[CacheReport]:
         """Ask for the figures of the cache."""
         return self.ask(ReportCache(checks_invariants))
+
+    def report_chats(self) -> Asked[HeldChats]:
+        """Ask for the cached state of each conversation."""
+        return self.ask(ReportChats())
+
+    def move_to_disk(self, conversation_ids: tuple[ConversationId, ...]) -> Asked[HeldChats]:
+        """Write the cached state of conversations to disk and drop it from memory. See MoveToDisk."""
+        return self.ask(MoveToDisk(conversation_ids))
 
     def forget(
         self, conversation_id: ConversationId, *, on_disk: bool = True

@@ -67,6 +67,7 @@ from engine.questions import (
     CacheQuestion,
     CountTokens,
     MakeTitle,
+    MoveToDisk,
     ParseCalls,
     TokensCounted,
     Verify,
@@ -216,7 +217,11 @@ class EngineCore:
         return True
 
     def _work_idly(self) -> bool:
-        """Do a step of idle work. State is written to disk when nothing else is left to do."""
+        """Do a step of idle work: moves to the disk first, and other writing last."""
+        if self._caching.is_moving:
+            if (answered := self._caching.step_move()) is not None:
+                self._emit(answered)
+            return True
         if self._saves_to_disk and not self._idler.is_busy:
             assert self.disk is not None
             attempt("writing cached state", self.disk.step)
@@ -225,7 +230,7 @@ class EngineCore:
 
     @property
     def _has_idle_work(self) -> bool:
-        return self._idler.has_work or self._saves_to_disk
+        return self._idler.has_work or self._caching.is_moving or self._saves_to_disk
 
     @property
     def _saves_to_disk(self) -> bool:
@@ -335,6 +340,8 @@ class EngineCore:
         match question:
             case AwaitIdle():
                 self._idler.await_idle(ask.question_id)
+            case MoveToDisk():
+                self._caching.move(ask.question_id, question)
             case MakeTitle():
                 self._idler.make_title(ask.question_id, question)
             case CountTokens():

@@ -23,6 +23,7 @@ from engine.cache.disk.tier import DiskTier
 from engine.cache.disk.writer import DiskLimits
 from engine.cache.layout import Layout
 from engine.cache.prefix_cache import PrefixCache
+from engine.cache.shares import Shares
 from engine.config import EngineConfig
 from engine.disk_deletion import Work, forget, with_lock
 from engine.errors import Failure, attempt
@@ -164,6 +165,15 @@ class DiskSpace:
         """Delete the state of token_ids after num_tokens, because it was wrong."""
         if self.tier is not None:
             self.tier.remove_after(token_ids, num_tokens)
+
+    def shares(self) -> Shares:
+        """Return the bytes on disk of each conversation, for the loaded model."""
+        return Shares() if self.tier is None else self.tier.shares()
+
+    @property
+    def other_bytes(self) -> int:
+        """Size of the cached state of all other models."""
+        return 0 if self.tier is None else self.tier.statistics().other_bytes
 
     def with_figures(self, statistics: CacheStatistics) -> CacheStatistics:
         """Return the statistics of the cache with the figures of its part on disk."""

@@ -161,6 +161,54 @@ class CacheReport:
     process_bytes: int = 0  # resident memory of the whole process
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldChat:
+    """The cached state of one conversation. State that other conversations use too is not counted."""
+
+    conversation_id: ConversationId
+    memory_bytes: int
+    # Number of tokens up to the deepest resume point in memory, on the branch used last. A request that
+    # is still running has not added its own yet.
+    memory_tokens: int
+    disk_bytes: int
+    disk_tokens: int  # number of tokens up to the deepest resume point on disk, on any branch
+    is_pinned: bool
+    is_in_use: bool  # True while a request or a read-ahead of the conversation is running
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldChats:
+    """The cached state by conversation, and memory beside it. Each byte is in exactly one field.
+
+    In memory: CacheStatistics.total_bytes in sum. On disk: CacheStatistics.disk_bytes in sum.
+    """
+
+    chats: tuple[HeldChat, ...] = ()  # the conversations with cached state
+    shared_bytes: int = 0  # bytes in memory that several conversations use
+    # Bytes in memory that no conversation uses: of a title or an audit that is running, and forgotten
+    # state that a running request still needs.
+    unused_bytes: int = 0
+    shared_disk_bytes: int = 0
+    unused_disk_bytes: int = 0
+    other_disk_bytes: int = 0  # size of the cached state of all other models on disk
+    model_bytes: int = 0  # size of the weights of the loaded model, on all stages
+    budget_bytes: int = 0  # highest size of the cached state in memory
+    freed_bytes: int = 0  # same meaning as CacheReport.freed_bytes
+    process_bytes: int = 0  # same meaning as CacheReport.process_bytes
+
+    @property
+    def total_bytes(self) -> int:
+        """All cached state in memory."""
+        own = sum(chat.memory_bytes for chat in self.chats)
+        return own + self.shared_bytes + self.unused_bytes
+
+    @property
+    def disk_bytes(self) -> int:
+        """All cached state on disk, of all models."""
+        own = sum(chat.disk_bytes for chat in self.chats)
+        return own + self.shared_disk_bytes + self.unused_disk_bytes + self.other_disk_bytes
+
+
 @dataclass(frozen=True, slots=True)
 class CountTokens(Question[TokensCounted]):
     """Ask for the length of a conversation's next prompt, or of the prompt of a request.
@@ -226,6 +274,11 @@ class ReportCache(Question[CacheReport]):
 
 
 @dataclass(frozen=True, slots=True)
+class ReportChats(Question[HeldChats]):
+    """Ask for the cached state of each conversation."""
+
+
+@dataclass(frozen=True, slots=True)
 class Forget(Question[CacheReport]):
     """Drop the cached state of a conversation. The conversation itself does not change."""
 
@@ -256,6 +309,17 @@ class EvictWhat(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class MoveToDisk(Question[HeldChats]):
+    """Write the cached state of conversations to disk, then drop it from memory.
+
+    This is done while no request waits or runs, in steps, and is then answered. A conversation stays in
+    memory if a part of its state cannot be written: nothing is kept on disk, or a limit is reached.
+    """
+
+    conversation_ids: tuple[ConversationId, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Evict(Question[CacheReport]):
     """Evict a part of the cached state at once. Only the command line and benchmarks use this."""
 
@@ -267,9 +331,9 @@ class ClearDisk(Question[CacheReport]):
     """Delete all cached state on disk, of all models. The state in memory stays."""
 
 
-CacheQuestion = ReportCache | Forget | ForgetUnknown | Evict | ClearDisk
-AnyQuestion = CountTokens | ParseCalls | MakeTitle | AwaitIdle | Verify | CacheQuestion
-Answer = TokensCounted | tuple[ToolCall, ...] | CheckResult | CacheReport | str | None
+CacheQuestion = ReportCache | ReportChats | Forget | ForgetUnknown | Evict | ClearDisk
+AnyQuestion = CountTokens | ParseCalls | MakeTitle | AwaitIdle | Verify | MoveToDisk | CacheQuestion
+Answer = TokensCounted | tuple[ToolCall, ...] | CheckResult | CacheReport | HeldChats | str | None
 
 
 def _new_id() -> QuestionId:

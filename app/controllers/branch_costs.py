@@ -70,7 +70,7 @@ class BranchCosts(QObject):
     @property
     def costs(self) -> Mapping[NodeId, BranchCost]:
         return {
-            end: branch_cost(counted, self._rate.time(counted.num_cached, counted.num_tokens))
+            end: branch_cost(self._rate.to_read(counted), is_too_long=counted.refusal is not None)
             for end, counted in self.counted.items()
         }
 

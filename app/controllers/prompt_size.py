@@ -4,9 +4,9 @@ Captions of the composer and the inspector need the size: the draft is too long 
 sending it makes the model read much. The tokens of the last turn do not give the size: many chat
 templates drop an answer's thinking from the next prompt. The engine counts again whenever the size may
 have changed: COUNT_MS after another conversation is shown, after a change of its messages, draft or
-model, after its answer, and after idle work, which may have read the prompt ahead. While the user edits
-a message, the prompt with the edited message is counted instead, and again during idle work that reads
-its conversation.
+model, after its answer, and after idle work, which may have read the prompt ahead. With a draft, the
+engine plans the request that sending it would make. While the user edits a message, the request with
+the edited message is planned instead, and again during idle work that reads its conversation.
 """
 
 from __future__ import annotations
@@ -22,7 +22,15 @@ from app.controllers.desk import Desk
 from app.controllers.library import LibraryController
 from app.controllers.models import ModelsController
 from app.controllers.reading_rate import ReadingRate
-from app.controllers.requests import edited_turn, has_draft, has_long_draft, next_turn
+from app.controllers.requests import (
+    counted_edit,
+    counted_send,
+    edited_turn,
+    has_draft,
+    has_long_draft,
+    is_far_too_long,
+    next_turn,
+)
 from app.controllers.turns import Turns
 from app.conversation.attachments import Attachment
 from app.conversation.tree import Conversation, MessageNode, NodeId, has_messages, shown_path
@@ -31,7 +39,7 @@ from engine.commands import Asked
 from engine.events import IdleWorking, ModelFacts
 from engine.problem import Problem
 from engine.questions import NextPrompt, TokensCounted
-from engine.types import ConversationId
+from engine.types import ConversationId, Request, Role
 
 # Delay before the engine counts. It is longer than read_ahead.STAY_MS, so that the read-ahead of a
 # conversation has begun by then, and its size is counted after it.
@@ -80,6 +88,9 @@ class PromptSizes(QObject):
         # messages are on show, the text is gone or the files are others.
         self._too_long: TokensCounted | None = None
         self._too_long_files: tuple[Attachment, ...] = ()
+        # The last size, which holds during the next count while the same text is typed: in the composer,
+        # or in the message with this id.
+        self._last: tuple[str, TokensCounted] | None = None
         # The size of the messages on show without a draft, if it is too long. A draft cannot change that.
         self._full: TokensCounted | None = None
         self.is_counted = False  # False after a change, until the engine has counted or need not
@@ -110,11 +121,26 @@ class PromptSizes(QObject):
         reading, size = self._reading, self.size
         if reading is not None and self._edit() is None:
             cached = reading.num_cached
-            return self._to_read(cached + reading.done, cached + reading.total)
-        return None if size is None else self._to_read(size.num_cached, size.num_tokens)
+            start, end = cached + reading.done, cached + reading.total
+            return ToRead(end - start, self._rate.time(start, end), end)
+        if size is None and self._last is not None and self._last[0] == self._place:
+            size = self._last[1]
+        return None if size is None else self._rate.to_read(size)
 
-    def _to_read(self, start: int, end: int) -> ToRead:
-        return ToRead(end - start, self._rate.time(start, end))
+    @property
+    def is_of_request(self) -> bool:
+        """True if there is a draft that can be sent, or an edited message of the user."""
+        conversation, edit = self._desk.get(self._library.current), self._edit()
+        if edit is None:
+            return has_draft(conversation)
+        node = conversation.nodes.get(NodeId(edit[0]))
+        return node is not None and node.role is Role.USER and bool(edit[1].strip())
+
+    @property
+    def _place(self) -> str:
+        """The id of the edited message, or an empty string for the composer."""
+        edit = self._edit()
+        return "" if edit is None else edit[0]
 
     def kept_size(self, *, has_text: bool) -> TokensCounted | None:
         """Return the last size during a count, if the prompt was and must still be too long."""
@@ -151,16 +177,16 @@ class PromptSizes(QObject):
 
     def _on_messages_changed(self, conversation_id: ConversationId) -> None:
         if conversation_id == self._library.current:
-            self._too_long = self._full = None
+            self._too_long = self._full = self._last = None
             self._on_changed()
             self.changed.emit()  # the kept size has changed
 
     def _on_shown(self) -> None:
-        self._reading = self._too_long = self._full = None
+        self._reading = self._too_long = self._full = self._last = None
         self._on_changed()
 
     def _on_status_changed(self) -> None:
-        self._too_long = self._full = None  # the model may be another one
+        self._too_long = self._full = self._last = None  # the model may be another one
         self._on_changed()
 
     def _on_changed(self) -> None:
@@ -203,22 +229,36 @@ class PromptSizes(QObject):
         if self._reading is not None and edit is None:
             return
         conversation = self._desk.get(current)
-        turn = next_turn(conversation, facts, min_draft=1)
-        if edit is not None:
-            turn = edited_turn(conversation, NodeId(edit[0]), edit[1], facts)
-        if turn.messages and (_is_long(turn) or _must_count(conversation)):
-            self._asked = self._bridge.engine.count_tokens(turn)
+        prompt = self._prompt(conversation, facts, edit)
+        if prompt.messages and (_is_long(prompt) or _must_count(conversation)):
+            self._asked = self._bridge.engine.count_tokens(prompt)
             self._bridge.when_answered(self._asked, partial(self._on_counted, self._asked))
             return
+        self._last = None
         self.is_counted = True
         if edit is None:
             self._too_long = None
         self.changed.emit()
 
+    def _prompt(
+        self, conversation: Conversation, facts: ModelFacts, edit: tuple[str, str] | None
+    ) -> NextPrompt | Request:
+        """Return the request that would be sent now, or the known beginning of the next prompt."""
+        cards, is_request = self._models.cards, self.is_of_request
+        if edit is not None:
+            node_id, text = NodeId(edit[0]), edit[1]
+            if is_request:
+                return counted_edit(conversation, node_id, text, facts, cards)
+            return edited_turn(conversation, node_id, text, facts)
+        if is_request and not is_far_too_long(conversation.draft_attachments, facts):
+            return counted_send(conversation, facts, cards)
+        return next_turn(conversation, facts, min_draft=1)
+
     def _on_counted(self, asked: Asked[TokensCounted], counted: TokensCounted) -> None:
         if asked != self._asked:
             return
         self._asked, self.is_counted = None, True
+        self._last = (self._place, counted)
         if self._edit() is None:
             self._too_long = counted if counted.num_too_long else None
             self._too_long_files = self._files
@@ -237,8 +277,8 @@ def _no_edit() -> tuple[str, str] | None:
     return None
 
 
-def _is_long(turn: NextPrompt) -> bool:
-    return sum(len(message.content) for message in turn.messages) >= COUNTED_CHARS
+def _is_long(prompt: NextPrompt | Request) -> bool:
+    return sum(len(message.content) for message in prompt.messages) >= COUNTED_CHARS
 
 
 def _must_count(conversation: Conversation) -> bool:

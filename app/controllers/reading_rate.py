@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, Signal
 from app.bridge.engine_bridge import EngineBridge, IdleEvent
 from app.controllers.models import ModelsController
 from app.controllers.origin import Origin
-from app.viewmodels.reading import MIN_MEASURED, note_usage
+from app.viewmodels.reading import MIN_MEASURED, ToRead, note_usage
 from engine.clients import RequestEvent
 from engine.events import (
     IdleWorking,
@@ -21,6 +21,7 @@ from engine.events import (
     RequestFinished,
     RequestStarted,
 )
+from engine.questions import TokensCounted
 from engine.reading_pace import ReadingPace, ReadingTime
 from engine.types import RequestId
 
@@ -60,6 +61,11 @@ class ReadingRate(QObject):
     def time(self, start: int, end: int) -> ReadingTime | None:
         """Return the time that the tokens [start, end) of a prompt take. None: not measured yet."""
         return self._pace.time(start, end)
+
+    def to_read(self, counted: TokensCounted) -> ToRead:
+        """Return what a counted prompt makes the model read, and the time that this takes."""
+        start, end = counted.num_cached, counted.num_tokens
+        return ToRead(end - start, self.time(start, end), end, counted.num_on_disk, counted.plan)
 
     def _on_status_changed(self) -> None:
         if self._models.status.path != self._path:

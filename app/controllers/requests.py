@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from dataclasses import replace
 
-from app.conversation.actions import Turn, is_empty_reply, messages_ahead, messages_edited
+from app.conversation.actions import (
+    Turn,
+    TurnIds,
+    is_empty_reply,
+    messages_ahead,
+    messages_edited,
+    plan_edit,
+    plan_regenerate,
+    plan_send,
+)
 from app.conversation.attachments import Attachment
 from app.conversation.readers import UNKNOWN_MODEL
 from app.conversation.tree import Conversation, Generation, NodeId, Setup, shown_path
@@ -122,6 +131,37 @@ def turn_ahead(conversation: Conversation, facts: ModelFacts) -> NextPrompt:
     if is_stopped_early(conversation) and not has_long_draft(conversation):
         return NextPrompt(conversation_id=conversation.conversation_id)
     return next_turn(conversation, facts)
+
+
+# A request that is only counted has no seed, and its messages have no ids in the conversation.
+_COUNTED = TurnIds(user=NodeId("counted user"), reply=NodeId("counted reply"))
+
+
+def counted_send(conversation: Conversation, facts: ModelFacts, cards: Cards) -> Request:
+    """Return the request that sending the draft would make, to ask what it costs."""
+    turn = plan_send(conversation, conversation.draft, _COUNTED, now=0.0)
+    return _counted(turn, facts, cards)
+
+
+def counted_edit(
+    conversation: Conversation, node_id: NodeId, text: str, facts: ModelFacts, cards: Cards
+) -> Request:
+    """Return the request that a message with another text would make, to ask what it costs."""
+    turn = plan_edit(conversation, node_id, text, _COUNTED, now=0.0)
+    return _counted(turn, facts, cards)
+
+
+def counted_regenerate(
+    conversation: Conversation, reply_id: NodeId, facts: ModelFacts, cards: Cards
+) -> Request:
+    """Return the request that another version of an answer would make, to ask what it costs."""
+    turn = plan_regenerate(conversation, reply_id, _COUNTED.reply, now=0.0)
+    return _counted(turn, facts, cards)
+
+
+def _counted(turn: Turn, facts: ModelFacts, cards: Cards) -> Request:
+    setup = turn.conversation.setup
+    return make_request(RequestId("counted"), turn, setup, facts, new_seed=0, cards=cards)
 
 
 def edited_turn(

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from app.viewmodels.reading import reading_time
+from app.viewmodels.cost import cost_line
+from app.viewmodels.reading import ToRead
 from app.words import branches as words
-from engine.questions import TokensCounted
-from engine.reading_pace import ReadingTime
 
-# A branch of which the model would read fewer tokens counts as instant. Most templates leave a few
-# tokens after an answer to be read with the next message.
+# A branch of which the model would read fewer tokens is not marked as one to be read. Most templates
+# leave a few tokens after an answer to be read with the next message.
 FEW_TOKENS = 100
 
 
@@ -31,14 +30,11 @@ class BranchCost:
     text: str
 
 
-def branch_cost(counted: TokensCounted, expected: ReadingTime | None) -> BranchCost:
-    """Return the cost of a branch. expected: the time of its reading, None if it is not known."""
-    num_read = counted.num_tokens - counted.num_cached
-    if counted.refusal is not None:
+def branch_cost(to_read: ToRead, *, is_too_long: bool) -> BranchCost:
+    """Return the cost of a branch. is_too_long: True if the model would refuse it."""
+    if is_too_long:
         return BranchCost(BranchState.UNREAD, words.TOO_LONG)
-    if num_read >= FEW_TOKENS:
-        time = "" if expected is None else reading_time(expected)
-        return BranchCost(BranchState.UNREAD, words.reads(num_read, time))
-    if counted.num_on_disk:
-        return BranchCost(BranchState.DISK, words.INSTANT_DISK)
-    return BranchCost(BranchState.MEMORY, words.INSTANT)
+    text = cost_line(to_read)
+    if to_read.num_tokens >= FEW_TOKENS and not to_read.is_instant:
+        return BranchCost(BranchState.UNREAD, text)
+    return BranchCost(BranchState.DISK if to_read.num_on_disk else BranchState.MEMORY, text)

@@ -11,6 +11,7 @@ from collections.abc import Container
 
 from app.conversation.tree import Conversation, Generation, shown_path
 from app.viewmodels import figures
+from app.viewmodels.cost import cost_line
 from app.viewmodels.models import ModelPhase, ModelStatus
 from app.viewmodels.reading import ToRead
 from app.words import composer, models as words, units
@@ -110,8 +111,10 @@ def reading_note(
     status: ModelStatus,
     to_read: ToRead | None,
     gone: Container[str] = (),
+    *,
+    has_text: bool = False,
 ) -> str:
-    """Return a note that sending a message makes the model read much.
+    """Return a note on what the next message makes the model read.
 
     Args:
         conversation: the conversation on show.
@@ -119,6 +122,7 @@ def reading_note(
         to_read: the tokens that the next message makes it read; None if they are not known.
         gone: paths of the models that are gone. If one of them wrote the last answer, the note
             names it.
+        has_text: True if there is a draft or an edit. Its cost is shown even if it is small.
 
     Returns:
         The note. Empty if no model is loaded or there is nothing to say.
@@ -131,7 +135,10 @@ def reading_note(
     notes: list[str] = []
     if generation is not None and is_other and generation.model_path in gone:
         notes.append(words.is_gone(generation.model_title))
-    if to_read is not None and to_read.num_tokens >= MANY_TOKENS and (is_other or to_read.is_long):
+    is_much = to_read is not None and to_read.num_tokens >= MANY_TOKENS
+    if to_read is not None and has_text and not (is_other and is_much):
+        notes.append(cost_line(to_read))
+    elif to_read is not None and is_much and (is_other or to_read.is_long):
         note = composer.will_read_chat if is_other else composer.will_read
         tokens = figures.about(to_read.num_tokens)
         notes.append(note(status.name or facts.title, tokens, to_read.time))

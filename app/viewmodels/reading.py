@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.viewmodels import figures
-from app.words import units
+from app.words import costs as words, units
 from engine.reading_pace import ReadingPace, ReadingTime
-from engine.usage import Usage
+from engine.usage import PromptPlan, Usage
 
 LONG_S = 10.0  # reading that lasts longer than this is announced before a message is sent
+INSTANT_S = 0.5
 # Announced if no rate is known yet: 10 s at 100 tokens per second. SmolLM2-135M on two busy CPU
 # cores reads less than 60.
 LONG_TOKENS = 1_000
@@ -25,6 +26,9 @@ class ToRead:
 
     num_tokens: int
     expected: ReadingTime | None = None  # None before the first measurement
+    num_prompt: int = 0  # length of the prompt; 0 if it is not known
+    num_on_disk: int = 0  # number of its other tokens whose state would be read from disk
+    plan: PromptPlan | None = None  # the plan of the request; None if no request is known yet
 
     @property
     def is_long(self) -> bool:
@@ -33,20 +37,40 @@ class ToRead:
         return self.expected.seconds > LONG_S
 
     @property
+    def is_instant(self) -> bool:
+        """True if reading takes no time that a person notices."""
+        if self.num_tokens == 0:
+            return self.num_on_disk == 0
+        is_short = self.expected is not None and self.expected.most < INSTANT_S
+        return is_short and self.num_on_disk == 0
+
+    @property
     def time(self) -> str:
         """The time that reading takes, for example 42 s. Empty if it is unknown or short."""
         if self.expected is None or not self.is_long:
             return ""
         return reading_time(self.expected)
 
+    @property
+    def about_time(self) -> str:
+        """The time that reading takes: about 1 s, 2 to 4 min, 8 min or more; empty if unknown."""
+        if self.expected is None:
+            return ""
+        time = reading_time(self.expected)
+        return words.about(time) if _is_sure(self.expected) else time
+
 
 def reading_time(expected: ReadingTime) -> str:
     """Format an expected time: 42 s, 2 to 4 min if measured rates vary, or 2 min or more."""
     if expected.is_open:
         return units.or_more(figures.seconds(expected.seconds))
-    if expected.most < _WIDE * expected.least:
+    if _is_sure(expected):
         return figures.seconds(expected.seconds)
     return figures.seconds_between(expected.least, expected.most)
+
+
+def _is_sure(expected: ReadingTime) -> bool:
+    return not expected.is_open and expected.most < _WIDE * expected.least
 
 
 def note_usage(pace: ReadingPace, usage: Usage, now: float) -> None:

@@ -328,6 +328,12 @@ def _parts_before_reading(phase: Planned) -> tuple[str, str]:
     return loaded, queued
 
 
+def cause_of(plan: PromptPlan) -> str:
+    """Return the words for why many tokens of a plan are read again; empty if there are few."""
+    kind = _cause(plan) if plan.replayed >= FEW_TOKENS else None
+    return "" if kind is None else _CAUSES[kind]
+
+
 def _cause(plan: PromptPlan) -> ReasonKind | None:
     """Return why most tokens were read again, or if hardly any were, why most others were read.
 

@@ -27,7 +27,7 @@ def caption(
 
 
 def note_on_reading(core: Core, conversation: Conversation, *, is_editing: bool) -> str:
-    """Return a note if the next message, or the edited one, makes the model read for long."""
+    """Return what the next message, or the edited one, costs. Without a text only if it is much."""
     models, sizes = core.models, core.prompt_sizes
     size = sizes.size
     if size is None and not is_editing:
@@ -35,7 +35,8 @@ def note_on_reading(core: Core, conversation: Conversation, *, is_editing: bool)
     too_long = too_long_note(models.status, size, is_editing=is_editing)
     if too_long or core.chat_models.must_ask(conversation.conversation_id):
         return too_long  # the question about the model has the tokens to read
-    return reading_note(conversation, models.status, sizes.to_read, models.gone)
+    has_text = sizes.is_of_request
+    return reading_note(conversation, models.status, sizes.to_read, models.gone, has_text=has_text)
 
 
 def _privacy(core: Core) -> str:

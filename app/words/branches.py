@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.words import units
-
 MAP: Final = "Branch map"  # name of the map for screen readers
 NO_MESSAGES: Final = "This chat has no messages yet."
 SHOW: Final = "Show in Chat"
@@ -28,10 +26,7 @@ HERE: Final = "you are here"
 FIRST_MARK: Final = "A"
 SECOND_MARK: Final = "B"
 
-# Cost of a branch, before the next message is read.
-INSTANT: Final = "Instant"
-INSTANT_DISK: Final = "Instant, from disk"
-TOO_LONG: Final = "Too long for the model"
+TOO_LONG: Final = "Too long for the model"  # in place of the cost of a branch
 
 BRANCH_ON_SHOW: Final = "On show"  # heading of the branch in the chat
 NO_MESSAGE: Final = "No message"  # beside a message that only the other branch has
@@ -63,12 +58,6 @@ def delete_branch(count: int) -> str:
 def message_spoken(*, speaker: str, number: int, text: str) -> str:
     """Return the name of a message of the map for screen readers."""
     return f"{speaker}, message {number}: {text}" if text else f"{speaker}, message {number}"
-
-
-def reads(tokens: int, time: str) -> str:
-    """Return the cost of a branch. time: empty if it is not known."""
-    about = f", about {time}" if time else ""
-    return f"Reads {units.tokens(tokens)}{about}"
 
 
 def branch_name(name: str, *, number: int) -> str:

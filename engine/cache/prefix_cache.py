@@ -120,6 +120,11 @@ class PrefixCache:
         return self._eviction.total_budget - self._holdings.ledger().total_bytes
 
     @property
+    def budget_bytes(self) -> int:
+        """Highest number of bytes that the cache may hold, on all stages."""
+        return self._eviction.total_budget
+
+    @property
     def max_held(self) -> int:
         """Highest number of tokens that the cache can hold, with one snapshot and nothing else."""
         return self._eviction.max_held
@@ -311,8 +316,7 @@ class PrefixCache:
         """
         self._eviction.evict_all()
 
-    # Reports. holdings and check_invariants are for the disk tier, tests and benchmarks;
-    # check_invariants also serves a ReportStatistics command.
+    # Reports, also for the disk tier, tests and benchmarks
 
     def ledger(self) -> Ledger:
         """Count the bytes that the cache holds now. The runner reports them with each answer."""

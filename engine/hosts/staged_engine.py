@@ -59,8 +59,11 @@ from engine.questions import (
     CacheReport,
     CheckResult,
     CountTokens,
+    HeldChats,
     MakeTitle,
+    MoveToDisk,
     ParseCalls,
+    ReportChats,
     Verify,
 )
 from engine.unanswered import Unanswered
@@ -355,6 +358,8 @@ def _answer_to(question: AnyQuestion) -> Answer | Problem:
             return _NOT_VERIFIED
         case CountTokens() | ParseCalls() | MakeTitle():
             return NoModelError(_NO_MODEL).problem
+        case ReportChats() | MoveToDisk():
+            return HeldChats()
         case _:
             return CacheReport(NOTHING_CACHED)
 

@@ -25,10 +25,12 @@ from engine.questions import (
     Forget,
     ForgetUnknown,
     MakeTitle,
+    MoveToDisk,
     NextPrompt,
     ParseCalls,
     QuestionId,
     ReportCache,
+    ReportChats,
     Verify,
 )
 from engine.types import ConversationId, RequestId
@@ -43,7 +45,9 @@ QUESTIONS: tuple[Callable[[], AnyQuestion], ...] = (
     lambda: Forget(A),
     lambda: ForgetUnknown(frozenset()),
     lambda: MakeTitle(NextPrompt(conversation_id=A)),
+    lambda: MoveToDisk((A,)),
     ReportCache,
+    ReportChats,
     lambda: Verify(RequestId("r"), ()),
 )
 

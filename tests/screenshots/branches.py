@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from app.conversation.tree import Conversation, NodeId, set_title
 from app.viewmodels.branch_cost import BranchCost, branch_cost
+from app.viewmodels.reading import ToRead
 from app.widgets.branch_map.window import BranchMapWindow
 from app.widgets.commands import CommandId
-from engine.questions import TokensCounted
 from engine.reading_pace import ReadingTime
 from tests.fakes.conversations import ConversationWriter
 from tests.fakes.stage import Stage
@@ -44,15 +44,16 @@ def chat_with_branches(name: str) -> Conversation:
 def costs(conversation: Conversation) -> dict[NodeId, BranchCost]:
     """Return costs of all kinds for the ends of the branches."""
     ends = [one for one in conversation.nodes if one not in conversation.children]
-    counts = (
-        TokensCounted(num_tokens=840, num_cached=820),
-        TokensCounted(num_tokens=840, num_cached=820, num_on_disk=800),
-        TokensCounted(num_tokens=840, num_cached=628),
-        TokensCounted(num_tokens=14_310, num_cached=0),
+    known = (
+        ToRead(20, ReadingTime(0.1, 0.1, 0.1), 840),
+        ToRead(20, ReadingTime(0.1, 0.1, 0.1), 840, num_on_disk=820),
+        ToRead(212, ReadingTime(1.0, 0.9, 1.1), 840),
+        ToRead(14_310, ReadingTime(48.0, 45.0, 52.0), 14_310),
     )
-    times = (None, None, ReadingTime(1.0, 0.9, 1.1), ReadingTime(48.0, 45.0, 52.0))
-    known = zip(ends, counts, times, strict=False)
-    return {end: branch_cost(counted, time) for end, counted, time in known}
+    return {
+        end: branch_cost(to_read, is_too_long=False)
+        for end, to_read in zip(ends, known, strict=False)
+    }
 
 
 def branch_map(stage: Stage) -> BranchMapWindow:

@@ -71,6 +71,17 @@ class PointSaver:
         self._index.add_users(place, set(node.users))
         return node.snapshot is not None and self._save_point(node.snapshot, place, node.users)
 
+    def is_saved(self, node: KvNode) -> bool:
+        """Return True if no record of a resume point is missing. See save_next."""
+        run, snapshot = path_run(node), node.snapshot
+        place = self._index.covered(run)
+        if place is None or place.num_tokens < run.end:
+            return False
+        needed = [RecordKind.STATE] if self._layout.needs_snapshot else []
+        if snapshot is not None and snapshot.logits is not None:
+            needed.append(RecordKind.LOGITS)
+        return all(self._index.point(place, kind) is not None for kind in needed)
+
     def save_reading(self, lease: Lease) -> None:
         """Hand over the state of a prompt that is still being read, if it took long to reach.
 

@@ -24,11 +24,13 @@ from typing import Final, cast
 
 from engine.cache.disk.folder import RecordFolder
 from engine.cache.disk.index import IndexedRecord, PathPosition
+from engine.cache.disk.moving import ChatMove
 from engine.cache.disk.queue import PointQueue
 from engine.cache.disk.rates import Rates
 from engine.cache.disk.reader import DamagedError, RecordReader
 from engine.cache.disk.record import RecordKind
 from engine.cache.disk.saving import PointSaver
+from engine.cache.disk.shares import shares_on_disk
 from engine.cache.disk.writer import DiskLimits, RecordWriter
 from engine.cache.grafting import Graft, stored_end
 from engine.cache.holdings import Lease
@@ -36,6 +38,7 @@ from engine.cache.hot import KvNode
 from engine.cache.kv import KvArrays
 from engine.cache.layout import Layout, Leaves
 from engine.cache.prefix_cache import PrefixCache
+from engine.cache.shares import Shares
 from engine.cache.snapshot import Snapshot
 from engine.errors import attempt
 from engine.types import ConversationId
@@ -289,6 +292,10 @@ class DiskTier:
         if self.problem is None:
             self._saver.save_reading(lease)
 
+    def move(self, conversation_id: ConversationId) -> ChatMove:
+        """Return the work that writes all resume points of a conversation."""
+        return ChatMove(conversation_id, self._cache, self._saver, self._writer)
+
     def close(self, seconds: float) -> None:
         """Write what is not written yet, as far as it is done in time, and save the index.
 
@@ -346,6 +353,10 @@ class DiskTier:
             damaged=self._damaged,
             problem=self.problem,
         )
+
+    def shares(self) -> Shares:
+        """Return the bytes of each conversation on disk."""
+        return shares_on_disk(self._index, needs_state=self._layout.needs_snapshot)
 
     def _save_index(self) -> None:
         self._folder.extra |= self.rates.as_json()

@@ -3,45 +3,33 @@ from __future__ import annotations
 import pytest
 
 from app.viewmodels.branch_cost import BranchState, branch_cost
-from engine.errors import ContextFullError
-from engine.questions import TokensCounted
+from app.viewmodels.reading import ToRead
 from engine.reading_pace import ReadingTime
 
-SOON = ReadingTime(1.0, 0.9, 1.1)
+SOON, LATER = ReadingTime(0.1, 0.09, 0.11), ReadingTime(2.0, 1.9, 2.1)
 
 
 @pytest.mark.parametrize(
-    ("counted", "state", "text"),
+    ("to_read", "state", "text"),
     [
-        (TokensCounted(num_tokens=920, num_cached=900), BranchState.MEMORY, "Instant"),
+        (ToRead(20, SOON, 920), BranchState.MEMORY, "Instant"),
+        (ToRead(212, SOON, 920), BranchState.MEMORY, "Instant"),
+        (ToRead(20, None, 920), BranchState.MEMORY, "Reads 20 tokens"),
         (
-            TokensCounted(num_tokens=920, num_cached=900, num_on_disk=800),
+            ToRead(20, SOON, 920, num_on_disk=900),
             BranchState.DISK,
-            "Instant, from disk",
+            "Restores 900 tokens from disk · reads 20 tokens, about 1 s",
         ),
-        (
-            TokensCounted(num_tokens=1112, num_cached=900, num_on_disk=800),
-            BranchState.UNREAD,
-            "Reads 212 tokens, about 1 s",
-        ),
-        (
-            TokensCounted(
-                num_tokens=9000,
-                num_cached=9000,
-                refusal=ContextFullError("It is too long.").problem,
-            ),
-            BranchState.UNREAD,
-            "Too long for the model",
-        ),
+        (ToRead(212, LATER, 920), BranchState.UNREAD, "Reads 212 tokens, about 2 s"),
+        (ToRead(5000, None, 5000), BranchState.UNREAD, "Reads all 5,000 tokens"),
     ],
 )
 def test_cost_tells_the_state_and_what_is_read(
-    counted: TokensCounted, state: BranchState, text: str
+    to_read: ToRead, state: BranchState, text: str
 ) -> None:
-    cost = branch_cost(counted, SOON)
+    cost = branch_cost(to_read, is_too_long=False)
     assert (cost.state, cost.text) == (state, text)
 
 
-def test_cost_without_a_measured_rate_has_no_time() -> None:
-    counted = TokensCounted(num_tokens=5000, num_cached=0)
-    assert branch_cost(counted, None).text == "Reads 5,000 tokens"
+def test_branch_that_the_model_would_refuse_is_too_long() -> None:
+    assert branch_cost(ToRead(0), is_too_long=True).text == "Too long for the model"

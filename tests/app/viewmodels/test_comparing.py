@@ -113,7 +113,7 @@ def test_names_of_attached_files_are_compared() -> None:
     writer = ConversationWriter()
     writer.send("one", "1")
     message = next(iter(writer.conv.nodes.values()))
-    file = make_attachment("a.txt", "text", page_starts=())
+    file = make_attachment("a.txt", "text", "words")
 
     (compared,) = compare_branches([message], [replace(message, attachments=(file,))])
 

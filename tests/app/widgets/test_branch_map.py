@@ -9,7 +9,6 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu, QToolTip
 
 from app.conversation.tree import NodeId
-from app.viewmodels import branch_cost
 from app.viewmodels.branch_cost import BranchCost, BranchState
 from app.widgets.branch_map.compare_window import CompareWindow
 from app.widgets.branch_map.window import BranchMapWindow
@@ -307,7 +306,9 @@ def test_tooltip_shows_markup_in_a_message_as_text(stage: Stage) -> None:
     place = window.map.place_of(window.map.current)
     canvas = window.map.canvas
 
-    QApplication.sendEvent(canvas, QHelpEvent(QEvent.Type.ToolTip, place, canvas.mapToGlobal(place)))
+    QApplication.sendEvent(
+        canvas, QHelpEvent(QEvent.Type.ToolTip, place, canvas.mapToGlobal(place))
+    )
 
     assert "&lt;b&gt;bold&lt;/b&gt;" in QToolTip.text()
 
@@ -420,10 +421,7 @@ def other_counts(stage: Stage) -> int:
     return sum(prompt.messages[-1].content != end for prompt in stage.engine.counts)
 
 
-def test_costs_are_asked_for_the_branches_in_sight(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(branch_cost, "FEW_TOKENS", 1)
+def test_costs_are_asked_for_the_branches_in_sight(stage: Stage) -> None:
     window = with_costs(stage)
     stage.wait_until(lambda: len(window.map.marks.costs) == 4)
     assert all(text.startswith("Reads ") for text in costs(window).values()), costs(window)
@@ -432,6 +430,7 @@ def test_costs_are_asked_for_the_branches_in_sight(
     stage.chat("And now?", "Now this.")
 
     stage.wait_until(lambda: len(window.map.marks.costs) == 4)
+    assert all(cost.state is BranchState.MEMORY for cost in window.map.marks.costs.values())
     assert set(costs(window).values()) == {"Instant"}
     window.close()
     assert window.map.marks.costs == {}

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.viewmodels.transcript import ItemStatus
+from app.widgets.branch_map.window import BranchMapWindow
 from app.widgets.commands import COMMANDS, CommandId, key_sequences
 from app.widgets.message_sheet import MessageSheet
 from app.widgets.models_window import ModelsWindow
@@ -148,6 +149,11 @@ def in_list(stage: Stage) -> None:
     stage.click_row("Hello")
 
 
+def mapped(stage: Stage) -> bool:
+    window = stage.window.findChild(BranchMapWindow)
+    return window is not None and window.isVisible()
+
+
 def zoom(stage: Stage) -> int:
     return stage.rig.core.preferences.value.text_zoom
 
@@ -243,7 +249,13 @@ TOGETHER = (
         *(CommandId.SHORTCUTS, CommandId.GET_MODELS, CommandId.SETTINGS, CommandId.CLOSE),
     ),
     (
-        *(CommandId.COPY, CommandId.COPY_LAST, CommandId.BRANCH_MAP, CommandId.FIND, CommandId.FIND_NEXT),
+        *(
+            CommandId.COPY,
+            CommandId.COPY_LAST,
+            CommandId.BRANCH_MAP,
+            CommandId.FIND,
+            CommandId.FIND_NEXT,
+        ),
         *(CommandId.FIND_PREVIOUS, CommandId.PRINT, CommandId.EXPORT, CommandId.RENAME),
         *(CommandId.PIN, CommandId.DUPLICATE, CommandId.NEW_CHAT, CommandId.REGENERATE),
     ),

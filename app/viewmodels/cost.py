@@ -1,0 +1,25 @@
+"""The cost of an action in one line: what the model will read before it answers. No Qt, no I/O."""
+
+from __future__ import annotations
+
+from app.viewmodels.reading import ToRead
+from app.viewmodels.state_line import cause_of
+from app.words import costs as words, units
+
+# A chat of which less is known needs no word "all".
+_MANY_TOKENS = 1_000
+
+
+def cost_line(to_read: ToRead) -> str:
+    """Return the cost of an action: Instant, or the tokens to read and the time that this takes."""
+    if to_read.is_instant:
+        return words.INSTANT
+    line = words.reads(
+        units.tokens(to_read.num_tokens),
+        time=to_read.about_time,
+        is_all=to_read.num_tokens == to_read.num_prompt >= _MANY_TOKENS,
+        cause="" if to_read.plan is None else cause_of(to_read.plan),
+    )
+    if not to_read.num_on_disk:
+        return line
+    return words.restores_from_disk(units.tokens(to_read.num_on_disk), reads=line)
