@@ -248,6 +248,8 @@ class MapPainter:
         has_room = self._geometry.zoom.row >= 2 * _BADGE
         radius = _BADGE if has_room else max(3.0, self._geometry.zoom.radius)
         around = QRectF(center.x() - radius, center.y() - radius, 2 * radius, 2 * radius)
+        ground = _shape(QPointF(center), radius + Space.HAIR, is_square=False)
+        painter.fillPath(ground, QColor(colors.canvas))
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(colors.accent))
         painter.drawEllipse(around)

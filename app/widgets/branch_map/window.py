@@ -198,7 +198,7 @@ class BranchMapWindow(QWidget):
 
     def _fit_text(self) -> None:
         """Make the window larger with the text, as far as the screen has room."""
-        size = QSize(Size.MODELS_WIDTH, Size.MODELS_HEIGHT) * max(1.0, self._theme.zoom)
+        size = QSize(Size.COMPARE_WIDTH, Size.MODELS_HEIGHT) * max(1.0, self._theme.zoom)
         self.resize(within_screen(self, size))
         keep_on_screen(self)
 
