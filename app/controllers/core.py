@@ -18,6 +18,7 @@ from PySide6.QtCore import QObject, Signal
 from app.bridge.engine_bridge import EngineBridge, EngineFactory
 from app.bridge.jobs import JobLane
 from app.bridge.store_lane import StoreLane
+from app.controllers.action_costs import ActionCosts
 from app.controllers.attachments import AttachmentsController
 from app.controllers.backups import Backups
 from app.controllers.branch_costs import BranchCosts
@@ -248,6 +249,9 @@ class Core(QObject):
         self.branch_costs = BranchCosts(
             self.bridge, self.desk, self.turns, self.models, self.chat, self.reading_rate
         )
+        self.action_costs = ActionCosts(
+            self.bridge, self.desk, self.turns, self.models, self.reading_rate
+        )
         self.first_return = FirstReturn(
             self.desk, self.turns, self.library, self.preferences, self.reading_rate
         )
@@ -352,6 +356,7 @@ class Core(QObject):
             self.titles,
             self.prompt_sizes,
             self.branch_costs,
+            self.action_costs,
             self.storage,
         ):
             sender.stop()

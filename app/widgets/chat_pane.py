@@ -32,6 +32,7 @@ from app.widgets.chat_column import ChatColumn
 from app.widgets.choice_line import ChoiceLine
 from app.widgets.composer import Composer
 from app.widgets.composer_caption import caption, note_on_reading
+from app.widgets.cost_tips import CostTips
 from app.widgets.editing import focused_field, has_text
 from app.widgets.empty_chat import EmptyChat
 from app.widgets.find_bar import FindBar
@@ -84,6 +85,7 @@ class ChatPane(QWidget):
         self.long_files = LongFiles(card_area)
         self.queued = QueuedMessage(theme, card_area)
         self.composer = Composer(theme, self)
+        CostTips(core, self.view, self.composer.thinking)
         self.attaching = Attaching(core, self.composer, self.long_files, self)
         # cards and lines above the composer, in order
         self._lines = (

@@ -9,6 +9,8 @@ controller loads a conversation from the store before the user clicks it. Main t
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import (
     QEvent,
     QItemSelectionModel,
@@ -29,6 +31,7 @@ from PySide6.QtGui import (
     QDragMoveEvent,
     QDropEvent,
     QFocusEvent,
+    QHelpEvent,
     QKeyEvent,
     QKeySequence,
     QMouseEvent,
@@ -49,6 +52,7 @@ from app.widgets.conversation_delegate import ConversationDelegate
 from app.widgets.focus_ring import BY_KEYS
 from app.widgets.hiding_bar import HidingBar
 from app.widgets.key_press import is_typing
+from app.widgets.tips import is_tip_shown, show_tip
 from app.words import window as words
 from engine.types import ConversationId
 
@@ -79,6 +83,9 @@ class ConversationList(QListView):
     # arguments: list of the dropped ConversationIds, the row on which they were dropped or None
     dropped = Signal(object, object)
     typed = Signal(str)  # argument: text that the user typed; it belongs in the composer
+    # The tooltip of a row is shown. Arguments: its ConversationId, a function that adds the cost of the
+    # next message to the tooltip.
+    tip_shown = Signal(object, object)
 
     def __init__(self, theme: Theme, model: ConversationsModel, parent: QWidget) -> None:
         super().__init__(parent)
@@ -230,6 +237,22 @@ class ConversationList(QListView):
         """Update the scroll bar after the last part of the rows is laid out, or after a resize."""
         super().updateGeometries()
         self._reveal_current()
+
+    @override
+    def viewportEvent(self, event: QEvent) -> bool:
+        done = super().viewportEvent(event)
+        if isinstance(event, QHelpEvent) and event.type() is QEvent.Type.ToolTip:
+            index = self.indexAt(event.pos())
+            row = self._rows.row_at(index) if index.isValid() else None
+            if isinstance(row, ConversationRow):
+                add = partial(self._add_cost, row, event.globalPos())
+                self.tip_shown.emit(row.conversation_id, add)
+        return done
+
+    def _add_cost(self, row: ConversationRow, at: QPoint, cost: str) -> None:
+        index = self.indexAt(self.viewport().mapFromGlobal(at))
+        if is_tip_shown() and index.isValid() and self._rows.row_at(index) == row:
+            show_tip(self, at, f"{row.tip}\n{cost}")
 
     @override
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:

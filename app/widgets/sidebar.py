@@ -203,6 +203,7 @@ class Sidebar(QWidget):
     def _connect(self, core: Core, actions: Actions) -> None:
         self.list.chosen.connect(self._library.select)
         self.list.pointed_at.connect(self._library.expect)
+        self.list.tip_shown.connect(core.action_costs.of_chat)
         self.list.delete_requested.connect(self._organiser.delete)
         self.list.folder_toggled.connect(self._organiser.toggle_folder)
         self.list.dropped.connect(self._on_dropped)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAction, QActionGroup, QPaintEvent
@@ -13,7 +14,7 @@ from app.conversation.tree import Setup
 from app.theme.tokens import Space
 from app.widgets.button import Button
 from app.widgets.menu import Menu
-from app.words import composer as words
+from app.words import composer as words, costs
 from engine.events import ModelFacts
 
 _ELLIPSIS = "…"
@@ -33,6 +34,9 @@ class ThinkingChip(Button):
     """
 
     changed = Signal(object)  # argument: a Setup
+    # The menu is shown. Argument: list of the other setups, each with a function that adds its cost to
+    # the text of its entry.
+    opened = Signal(object)
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__("", parent)
@@ -56,6 +60,7 @@ class ThinkingChip(Button):
         self._keep.triggered.connect(self._choose_keep)
         self._note = menu.addAction(words.KEEP_THOUGHTS_NOTE)
         self._note.setEnabled(False)
+        menu.aboutToShow.connect(self._on_opened)
         self.setMenu(menu)
         self.show_setup(self._setup, None)
 
@@ -83,8 +88,30 @@ class ThinkingChip(Button):
             option.text = short or _ELLIPSIS  # in the padding, rather than no text
         QStylePainter(self).drawControl(QStyle.ControlElement.CE_PushButton, option)
 
+    def _on_opened(self) -> None:
+        entries: list[tuple[Setup, QAction, str]] = [
+            (replace(self._setup, thinking=value), action, name)
+            for (value, name, _shown), action in zip(CHOICES, self._actions, strict=True)
+        ]
+        if self._keep.isVisible():
+            kept = replace(self._setup, keep_thinking=not self._setup.keep_thinking)
+            entries.append((kept, self._keep, words.KEEP_THOUGHTS))
+        for _setup, action, name in entries:
+            action.setText(name)
+        self.opened.emit(
+            [
+                (setup, partial(_add_cost, action, name))
+                for setup, action, name in entries
+                if setup != self._setup
+            ]
+        )
+
     def _choose(self, thinking: bool | None) -> None:  # noqa: FBT001 (slot)
         self.changed.emit(replace(self._setup, thinking=thinking))
 
     def _choose_keep(self, keep: bool) -> None:  # noqa: FBT001 (slot)
         self.changed.emit(replace(self._setup, keep_thinking=keep))
+
+
+def _add_cost(action: QAction, name: str, cost: str) -> None:
+    action.setText(costs.of_action(name, cost))

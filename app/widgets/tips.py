@@ -34,6 +34,10 @@ def show_tip(widget: QWidget, at: QPoint, text: str) -> None:
     QToolTip.showText(at, shown, widget)
 
 
+def is_tip_shown() -> bool:
+    return QToolTip.isVisible()
+
+
 def hide_tip() -> None:
     if QToolTip.isVisible():
         QToolTip.hideText()

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QMimeData, QObject, Qt
+from functools import partial
+
+from PySide6.QtCore import QEvent, QMimeData, QObject, QPoint, Qt, Signal
 from PySide6.QtGui import QDrag, QHelpEvent, QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QAbstractScrollArea
 from typing_extensions import override
 
-from app.widgets.tips import hide_tip, show_tip
+from app.widgets.tips import hide_tip, is_tip_shown, show_tip
 from app.widgets.transcript.input.pointer import Pointer
+from app.widgets.transcript.messages.places import MessageHit
 from app.widgets.transcript.rows.sideways import wheel_pixels
+from app.words import costs
 
 
 class MouseFilter(QObject):
@@ -17,6 +21,10 @@ class MouseFilter(QObject):
 
     The filter also sets the shape of the mouse cursor.
     """
+
+    # The tooltip of a button is shown. Arguments: index of the message, RowAction, a function that adds
+    # the cost of the action to the tooltip.
+    tip_shown = Signal(int, object, object)
 
     def __init__(self, pointer: Pointer, area: QAbstractScrollArea) -> None:
         super().__init__(area)
@@ -55,8 +63,15 @@ class MouseFilter(QObject):
         drag.exec(Qt.DropAction.CopyAction)
 
     def _show_tip(self, event: QHelpEvent) -> None:
-        hit = self._pointer.hit
+        hit, message = self._pointer.hit, self._pointer.message
         show_tip(self._area, event.globalPos(), "" if hit is None else hit.tip)
+        if hit is not None and message is not None:
+            add = partial(self._add_cost, hit, event.globalPos())
+            self.tip_shown.emit(message, hit.at.target.action, add)
+
+    def _add_cost(self, hit: MessageHit, at: QPoint, cost: str) -> None:
+        if self._pointer.hit == hit and is_tip_shown():
+            show_tip(self._area, at, costs.of_action(hit.tip, cost))
 
     def _mouse(self, event: QMouseEvent) -> bool:
         left, point = Qt.MouseButton.LeftButton, event.position()

@@ -1,0 +1,121 @@
+"""What an action would make the model read, asked for the place below the pointer. Main thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from PySide6.QtCore import QObject
+
+from app.bridge.engine_bridge import EngineBridge
+from app.controllers.desk import Desk
+from app.controllers.models import ModelsController
+from app.controllers.reading_rate import ReadingRate
+from app.controllers.requests import counted_regenerate, next_turn
+from app.controllers.turns import Turns
+from app.conversation.tree import Conversation, NodeId, Setup, has_messages, show_version, versions
+from app.viewmodels.cost import cost_line
+from engine.commands import Asked
+from engine.events import ModelFacts
+from engine.questions import NextPrompt, TokensCounted
+from engine.types import ConversationId, Request
+
+Tell = Callable[[str], object]  # called with the cost as a line, if the engine knows it
+_Prompt = NextPrompt | Request
+
+
+class ActionCosts(QObject):
+    """Asks the engine for one cost at a time. A newer question withdraws the one before.
+
+    Nothing is told if no model is loaded, if the conversation is being answered, or if the template
+    refuses its messages.
+    """
+
+    def __init__(
+        self,
+        bridge: EngineBridge,
+        desk: Desk,
+        turns: Turns,
+        models: ModelsController,
+        rate: ReadingRate,
+    ) -> None:
+        super().__init__()
+        self._bridge = bridge
+        self._desk = desk
+        self._turns = turns
+        self._models = models
+        self._rate = rate
+        self._asked: Asked[TokensCounted] | None = None  # the open question
+        # The conversation that is loaded for a question, and the function that gets its cost.
+        self._loading: tuple[ConversationId, Tell] | None = None
+        self._is_over = False  # True once the app is closing
+        desk.expected.connect(self._on_expected)
+
+    def stop(self) -> None:
+        """Ask nothing more, because the app is closing."""
+        self._is_over = True
+
+    def drop(self) -> None:
+        """Withdraw the open question: the pointer has left its place."""
+        self._loading = None
+        if self._asked is not None:
+            self._bridge.engine.withdraw(self._asked)
+            self._asked = None
+
+    def of_regenerate(self, chat: ConversationId, reply_id: NodeId, tell: Tell) -> None:
+        """Tell the cost of another version of an answer."""
+        conversation, cards = self._desk.get(chat), self._models.cards
+        if reply_id in conversation.nodes:
+            self._ask(
+                conversation,
+                tell,
+                lambda facts: counted_regenerate(conversation, reply_id, facts, cards),
+            )
+
+    def of_neighbour(self, chat: ConversationId, node_id: NodeId, step: int, tell: Tell) -> None:
+        """Tell the cost of the next message, if the version `step` places further was on show."""
+        conversation = self._desk.get(chat)
+        if node_id not in conversation.nodes:
+            return
+        siblings = versions(conversation, node_id)
+        index = siblings.index(node_id) + step
+        if 0 <= index < len(siblings):
+            self._ask_next(tell, show_version(conversation, siblings[index]))
+
+    def of_setup(self, chat: ConversationId, setup: Setup, tell: Tell) -> None:
+        """Tell the cost of the next message with other options."""
+        self._ask_next(tell, replace(self._desk.get(chat), setup=setup))
+
+    def of_chat(self, chat: ConversationId, tell: Tell) -> None:
+        """Tell the cost of the next message in a conversation, which need not be in memory."""
+        self.drop()
+        self._loading = chat, tell
+        self._desk.expect(chat)
+
+    def _on_expected(self, chat: ConversationId) -> None:
+        if self._loading is not None and self._loading[0] == chat:
+            self._ask_next(self._loading[1], self._desk.get(chat))
+
+    def _ask_next(self, tell: Tell, conversation: Conversation) -> None:
+        shown = replace(conversation, draft="", draft_attachments=())
+        self._ask(shown, tell, partial(next_turn, shown))
+
+    def _ask(
+        self,
+        conversation: Conversation,
+        tell: Tell,
+        make: Callable[[ModelFacts], _Prompt],
+    ) -> None:
+        self.drop()
+        facts = self._models.status.facts
+        is_answered = self._turns.live_in(conversation.conversation_id) is not None
+        if facts is None or is_answered or self._is_over or not has_messages(conversation):
+            return
+        asked = self._asked = self._bridge.engine.count_tokens(make(facts))
+        self._bridge.when_answered(asked, partial(self._on_counted, asked, tell))
+
+    def _on_counted(self, asked: Asked[TokensCounted], tell: Tell, counted: TokensCounted) -> None:
+        if asked == self._asked:
+            self._asked = None
+            tell(cost_line(self._rate.to_read(counted)))
