@@ -81,6 +81,7 @@ bench: setup
 	$(QT) $(PY) -m tests.benchmarks.bench_window
 	$(QT) $(PY) -m tests.benchmarks.bench_switch
 	$(QT) $(PY) -m tests.benchmarks.bench_transcript
+	$(QT) $(PY) -m tests.benchmarks.branch_map
 	$(PY) -m tests.benchmarks.capture
 	$(PY) -m tests.benchmarks.decoding
 	$(PY) -m tests.benchmarks.attending

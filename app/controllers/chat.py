@@ -11,7 +11,7 @@ A conversation has one answer at a time. While an answer is running:
     edit, resume                     return False and change nothing
     regenerate                       returns False; while the answer stops, it waits for its end
     rewrite                          returns False and changes nothing
-    delete                           changes nothing
+    delete, prune                    changes nothing
     undo of a deleted message        reports AnswerRunningError and can be tried again
     versions, prompt, setup, draft   change at once, but not for the running answer
 
@@ -45,6 +45,7 @@ from app.conversation.actions import (
 )
 from app.conversation.branching import can_rewrite, rewrite_reply
 from app.conversation.deletion import can_delete, delete_message, num_shown_from
+from app.conversation.forks import branch_top, num_from
 from app.conversation.preset import Preset, apply_preset
 from app.conversation.title import retitled
 from app.conversation.tree import (
@@ -292,12 +293,22 @@ class ChatController(QObject):
         function is added to the undo list. It works only once.
         """
         conversation = self._desk.get(conversation_id)
-        if self._turns.live_in(conversation_id) is None and can_delete(conversation, node_id):
-            self.apply(delete_message(conversation, node_id, now=self._origin.now()))
-            self.deleted.emit(
-                num_shown_from(conversation, node_id),
-                self._steps.note_deletion(conversation_id, node_id, self._origin.now),
-            )
+        if can_delete(conversation, node_id):
+            self._delete(conversation, node_id, num_shown_from(conversation, node_id))
+
+    def prune(self, conversation_id: ConversationId, node_id: NodeId) -> None:
+        """Delete the messages that only branches through this message contain. See delete()."""
+        conversation = self._desk.get(conversation_id)
+        top = branch_top(conversation, node_id)
+        if top is not None:
+            count = num_from(conversation, top)
+            self._delete(conversation, top, count, undo_words.DELETE_BRANCH)
+
+    def _delete(self, before: Conversation, node_id: NodeId, count: int, name: str = "") -> None:
+        if self._turns.live_in(before.conversation_id) is None:
+            self.apply(delete_message(before, node_id, now=self._origin.now()))
+            undo = self._steps.note_deletion(before, node_id, self._origin.now, name)
+            self.deleted.emit(count, undo)
 
     def stop(self, conversation_id: ConversationId) -> None:
         """Stop the running answer, if any; keep its text so far. See Turns.stop.

@@ -11,6 +11,7 @@ from app.controllers.undo import UndoList
 from app.conversation.actions import empty_versions, is_empty_reply
 from app.conversation.attachments import Attachment
 from app.conversation.deletion import can_delete, delete_message, restore_message
+from app.conversation.forks import version_on_show
 from app.conversation.tree import (
     Conversation,
     NodeId,
@@ -121,12 +122,18 @@ class ChatSteps:
         self._open(conversation_id, drop)
 
     def note_deletion(
-        self, conversation_id: ConversationId, node_id: NodeId, now: Callable[[], float]
+        self, before: Conversation, node_id: NodeId, now: Callable[[], float], name: str = ""
     ) -> Callable[[], object]:
-        """Note that a message was deleted. Undo restores it, unless an answer is running."""
+        """Note that a message was deleted. Undo restores it, unless an answer is running.
+
+        before: the conversation before the deletion. If the message was the version on show there,
+            undo shows it again.
+        """
+        conversation_id = before.conversation_id
+        was_shown = version_on_show(before, before.nodes[node_id].parent) == node_id
 
         def restore(conversation: Conversation) -> None:
-            self._apply(restore_message(conversation, node_id))
+            self._apply(restore_message(conversation, node_id, is_shown=was_shown))
             self._on_restored(conversation_id)
 
         def delete(conversation: Conversation) -> None:
@@ -134,7 +141,7 @@ class ChatSteps:
                 self._apply(delete_message(conversation, node_id, now=now()))
 
         return self._undo.add(
-            undo_words.DELETE_MESSAGE,
+            name or undo_words.DELETE_MESSAGE,
             lambda: self._open_unless_running(conversation_id, restore, words.MESSAGES_COME_BACK),
             conversation_id,
             redo=lambda: self._open_unless_running(conversation_id, delete, words.MESSAGES_DELETED),

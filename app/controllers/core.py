@@ -21,6 +21,7 @@ from app.bridge.store_lane import StoreLane
 from app.controllers.action_costs import ActionCosts
 from app.controllers.attachments import AttachmentsController
 from app.controllers.backups import Backups
+from app.controllers.branch_costs import BranchCosts
 from app.controllers.catalog import Catalog
 from app.controllers.chat import ChatController
 from app.controllers.chat_copies import ChatCopies
@@ -254,6 +255,9 @@ class Core(QObject):
             self.chat,
             self.reading_rate,
         )
+        self.branch_costs = BranchCosts(
+            self.bridge, self.desk, self.turns, self.models, self.chat, self.reading_rate
+        )
         self.action_costs = ActionCosts(
             self.bridge, self.desk, self.turns, self.models, self.reading_rate
         )
@@ -360,6 +364,7 @@ class Core(QObject):
             self.read_ahead,
             self.titles,
             self.prompt_sizes,
+            self.branch_costs,
             self.action_costs,
             self.storage,
             self.memory_map,

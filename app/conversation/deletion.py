@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from app.conversation.forks import version_on_show
 from app.conversation.tree import (
     Conversation,
     NodeId,
@@ -29,16 +30,21 @@ def can_delete(conv: Conversation, node_id: NodeId) -> bool:
 
 
 def delete_message(conv: Conversation, node_id: NodeId, *, now: float) -> Conversation:
-    """Delete a version of a message and all messages below it. Show a neighbouring version."""
+    """Delete a version of a message and all messages below it.
+
+    If the version was on show, show a neighbouring one.
+    """
     assert can_delete(conv, node_id)
     node, siblings = conv.nodes[node_id], versions(conv, node_id)
+    before = version_on_show(conv, node.parent)
     index = siblings.index(node_id)
     left = (*siblings[:index], *siblings[index + 1 :])
     marked = replace_node(conv, replace(node, deleted_at=now))
     if left:
         neighbour = left[min(index, len(left) - 1)]
         children = {**conv.children, node.parent: left}
-        return show_version(replace(marked, children=children), neighbour)
+        shown = neighbour if before in (None, node_id) else before
+        return show_version(replace(marked, children=children), shown)
     return replace(
         marked,
         children={parent: ids for parent, ids in conv.children.items() if parent != node.parent},
@@ -46,10 +52,12 @@ def delete_message(conv: Conversation, node_id: NodeId, *, now: float) -> Conver
     )
 
 
-def restore_message(conv: Conversation, node_id: NodeId) -> Conversation:
-    """Restore a deleted message and all messages below it, and show the message.
+def restore_message(conv: Conversation, node_id: NodeId, *, is_shown: bool = True) -> Conversation:
+    """Restore a deleted message and all messages below it.
 
     Return the conversation unchanged if the message is not deleted.
+
+    is_shown: True to show the message; False to leave on show what is on show.
     """
     node = conv.nodes[node_id]
     if node.deleted_at is None:
@@ -58,7 +66,9 @@ def restore_message(conv: Conversation, node_id: NodeId) -> Conversation:
     # `nodes` is in order of creation, so the siblings are too.
     siblings = tuple(one for one in conv.nodes if one in there)
     back = replace_node(conv, replace(node, deleted_at=None))
-    return show_version(replace(back, children={**conv.children, node.parent: siblings}), node_id)
+    shown = None if is_shown else version_on_show(conv, node.parent)
+    restored = replace(back, children={**conv.children, node.parent: siblings})
+    return show_version(restored, shown or node_id)
 
 
 def num_shown_from(conv: Conversation, node_id: NodeId) -> int:

@@ -262,6 +262,7 @@ class Size:
     SETTINGS_LABEL = 144
     MODELS_WIDTH = 720
     MODELS_HEIGHT = 560
+    COMPARE_WIDTH = 980
     TIP = 360  # width of a tooltip with wrapped lines
     WHY_WIDTH = 520  # window that explains what was read
     PAGE_HEIGHT = 704  # a page of the Help menu

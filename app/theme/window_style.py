@@ -30,7 +30,7 @@ TAB_ZOOM = 1.5
 # Parts of the window whose texts scale with the zoom.
 ZOOMED = (
     "#sidebar", "#chatPane", "#toast", "#switcher", "#inspector", "#settings", "#models", "#memory",
-    "#picker", "#why",
+    "#picker", "#why", "#branches", "#compare",
     *SHEETS,
 )  # fmt: skip
 
@@ -141,8 +141,8 @@ QPushButton#sidebarFooter {{
 }}
 QPushButton#sidebarFooter:hover {{ background: {colors.hover}; }}
 QPushButton#sidebarFooter:focus {{ border-color: {colors.accent}; }}
-#settings, #models, #memory, #why, #modelDefaults {{ background: {colors.canvas}; }}
-#deletedSheet, #folderSheet, #messageSheet {{ background: {colors.canvas}; }}
+#settings, #models, #memory, #why, #branches, #compare {{ background: {colors.canvas}; }}
+#modelDefaults, #deletedSheet, #folderSheet, #messageSheet {{ background: {colors.canvas}; }}
 #settingsLine {{ background: {colors.hairline}; }}
 #inspector {{ background: {colors.canvas}; border-left: 1px solid {colors.hairline}; }}
 #findBar {{ background: {colors.canvas}; border-bottom: 1px solid {colors.hairline}; }}

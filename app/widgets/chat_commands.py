@@ -80,6 +80,7 @@ class ChatCommands(QObject):
             (CommandId.PRINT, transcript.has_messages),
             (CommandId.EXPORT_ALL, len(core.library.listed) > 0),
             (CommandId.WHY_READ, transcript.can_explain),
+            (CommandId.BRANCH_MAP, transcript.has_messages),
             (CommandId.DELETE_LAST, transcript.can_delete),
             (CommandId.FIND, transcript.has_messages),
             (CommandId.FIND_NEXT, transcript.has_messages),

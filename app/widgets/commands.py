@@ -52,6 +52,7 @@ class CommandId(StrEnum):
     BY_CREATION = "by-creation"
     BY_TITLE = "by-title"
     INSPECTOR = "inspector"
+    BRANCH_MAP = "branch-map"
     LIGHT = "light"
     DARK = "dark"
     SYSTEM = "system"
@@ -183,6 +184,7 @@ COMMANDS = (
     MenuCommand(
         CommandId.INSPECTOR, words.SHOW_INSPECTOR, MenuName.VIEW, keys="Alt+Ctrl+I", checkable=True
     ),
+    MenuCommand(CommandId.BRANCH_MAP, words.SHOW_BRANCH_MAP, MenuName.VIEW, keys="Ctrl+Shift+B"),
     MenuCommand(CommandId.ARCHIVED, words.SHOW_ARCHIVED, MenuName.VIEW, checkable=True),
     MenuCommand(
         CommandId.BY_ACTIVITY, words.BY_ACTIVITY, MenuName.VIEW, group=words.SORT, checkable=True

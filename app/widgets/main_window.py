@@ -37,6 +37,7 @@ from app.viewmodels.models import shown_name
 from app.viewmodels.transcript import ScrollPosition
 from app.widgets.answer_speaker import AnswerSpeaker
 from app.widgets.attention import Attention
+from app.widgets.branch_map.commands import BranchCommands
 from app.widgets.chat_commands import ChatCommands
 from app.widgets.chat_pane import ChatPane
 from app.widgets.chats_menu import ChatsMenu
@@ -252,6 +253,7 @@ class MainWindow(QMainWindow):
         TextCommands(pane.view, self.sidebar.list, core.undoing, actions)
         PreferenceCommands(core.preferences, actions, self)
         WindowCommands(self, self._quitting.quit, actions)
+        BranchCommands(self._theme, core, pane, actions, self)
         HelpCommands(self._theme, core, self, actions)
         exchange = ExchangeCommands(core, self._origin, self.printing, pane, actions)
         self.sidebar.menus.export_requested.connect(exchange.export_chats)

@@ -7,6 +7,7 @@ from typing import Final
 TYPING: Final = "Typing"
 RENAME: Final = "Rename Chat"
 DELETE_MESSAGE: Final = "Delete Message"
+DELETE_BRANCH: Final = "Delete Branch"
 EDIT_MESSAGE: Final = "Edit Message"
 EDIT_ANSWER: Final = "Edit Answer"
 CANCEL_EDIT: Final = "Cancel Editing"

@@ -86,6 +86,9 @@ WORST: dict[str, Worst] = {
         "title ", most=2000
     ),
     r"<\|?[\w/]+\|?>|[\x00-\x1f\x7f\ufffd]": Worst("<|a", end=""),
+    # Compared branches
+    r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]"
+    r"|[^\W\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+|[^\w\s]": Worst("\u4e00"),
     # Export and import
     "`{3,}|~{3,}": Worst("`"),
     r'[\\/:*?"<>|\x00-\x1f\x7f]+': Worst("> "),

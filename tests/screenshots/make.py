@@ -37,6 +37,8 @@ from app.settings import Appearance, Settings
 from app.theme.icons import Icon, app_icon
 from app.theme.tokens import Size, Space
 from app.viewmodels.offer import OfferAction
+from app.widgets.branch_map.compare_window import CompareWindow
+from app.widgets.branch_map.window import BranchMapWindow
 from app.widgets.commands import CommandId, MenuName
 from app.widgets.main_window import MainWindow
 from app.widgets.memory_window import MemoryView, MemoryWindow
@@ -66,7 +68,7 @@ from engine.questions import NOTHING_CACHED, CacheReport, ReportCache
 from engine.usage import PromptPlan
 from tests.fakes.rig import DEMO, FakeCatalog, Progress, card
 from tests.fakes.stage import Stage
-from tests.screenshots import organising, reasons, trouble
+from tests.screenshots import branches, organising, reasons, trouble
 from tests.screenshots.memory import empty_memory, memory
 from tests.screenshots.organising import SHORT_MS
 from tests.screenshots.server_requests import requests
@@ -850,6 +852,9 @@ SCENES = {
     "archived": WindowScene(partial(organising.archived, two_versions)),
     "switcher": WindowScene(partial(organising.switcher, two_versions), ("normal", "small")),
     "filtered": WindowScene(partial(organising.filtered, two_versions)),
+    "branch-map": WindowScene(branches.map_opened, ("normal", "small")),
+    "branch-overview": WindowScene(branches.selected_in_overview),
+    "branches-compared": WindowScene(branches.branches_compared, ("normal", "small")),
     "folder-sheet": WindowScene(partial(organising.folder_sheet, two_versions)),
     "deleted": WindowScene(deleted),
     "recently-deleted": WindowScene(recently_deleted, ("normal", "small")),
@@ -944,6 +949,8 @@ def shoot(scene: WindowScene, view: View) -> QPixmap:
             *window.findChildren(ModelsWindow),
             *window.findChildren(MemoryWindow),
             *window.findChildren(WhyWindow),
+            *window.findChildren(BranchMapWindow),
+            *window.findChildren(CompareWindow),
             *window.findChildren(QDialog),
         )
         picture = _with_room(window.grab(), dialogs)

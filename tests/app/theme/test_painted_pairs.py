@@ -18,6 +18,8 @@ from pytestqt.qtbot import QtBot
 
 from app.theme import palette
 from app.theme.contrast import PAINTED_PAIRS, PaintKind, Pair
+from app.widgets.branch_map.compare_window import CompareWindow
+from app.widgets.branch_map.window import BranchMapWindow
 from app.widgets.main_window import MainWindow
 from app.widgets.models_window import ModelsWindow
 from app.widgets.settings_window import SettingsWindow
@@ -35,7 +37,7 @@ TOUCHED = ("two-turns", "failed", "stopped", "queued", "finding", "editing", "in
 SCENES_HERE = (
     *("crashed", "no-model", "failed", "deleted", "editing", "finding", "readme", "inspector"),
     *("reading", "recently-deleted", "folder-sheet", "settings-chat", "settings-checked"),
-    *("settings-several", "picker"),
+    *("settings-several", "picker", "branch-map", "branch-overview", "branches-compared"),
 )
 GRID = 12  # distance in pixels of the points tried; every click target is larger
 
@@ -64,7 +66,12 @@ def look(recorder: PaintRecorder, stage: Stage, name: str) -> None:
     recorder.record(window, name)
     if window.picker.isVisible():
         hover_rows(recorder, window.picker, window.picker.list, name)
-    windows = [*window.findChildren(SettingsWindow), *window.findChildren(ModelsWindow)]
+    windows = [
+        *window.findChildren(SettingsWindow),
+        *window.findChildren(ModelsWindow),
+        *window.findChildren(BranchMapWindow),
+        *window.findChildren(CompareWindow),
+    ]
     over = (*window.findChildren(QDialog), *windows, window.picker)
     for one in (*over, QApplication.activePopupWidget()):
         if one is not None and one.isVisible():

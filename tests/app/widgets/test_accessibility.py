@@ -20,6 +20,7 @@ from engine.errors import ContextFullError, OutOfMemoryError
 from tests.app.conftest import MakeStage
 from tests.fakes.rig import card
 from tests.fakes.stage import SHIFT, Key, Stage
+from tests.screenshots.branches import branch_map
 
 # The offscreen platform logs these messages for every popup.
 pytestmark = pytest.mark.qt_log_ignore("does not support (raise|grabbing)", extend=True)
@@ -146,6 +147,10 @@ def settings(stage: Stage) -> None:
     stage.run(CommandId.SETTINGS)
 
 
+def mapping(stage: Stage) -> None:
+    branch_map(stage)
+
+
 def about(stage: Stage) -> None:
     stage.run(CommandId.ABOUT)
 
@@ -163,7 +168,19 @@ def narrow(stage: Stage) -> None:
 
 STATES = (
     *(empty, long_answer, answering, queued, editing, finding, inspecting, choosing, toast),
-    *(notice, crashed, failed, renaming, renaming_row, sheet, settings, about, quitting, narrow),
+    *(
+        notice,
+        crashed,
+        failed,
+        renaming,
+        renaming_row,
+        sheet,
+        settings,
+        mapping,
+        about,
+        quitting,
+        narrow,
+    ),
 )
 TABBED = (empty, long_answer, queued, finding, inspecting, notice, crashed)
 FOCUSED = (long_answer, queued, finding, inspecting, notice, crashed)

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.viewmodels.transcript import ItemStatus
+from app.widgets.branch_map.window import BranchMapWindow
 from app.widgets.commands import COMMANDS, CommandId, key_sequences
 from app.widgets.memory_window import MemoryWindow
 from app.widgets.message_sheet import MessageSheet
@@ -150,6 +151,11 @@ def in_list(stage: Stage) -> None:
     stage.click_row("Hello")
 
 
+def mapped(stage: Stage) -> bool:
+    window = stage.window.findChild(BranchMapWindow)
+    return window is not None and window.isVisible()
+
+
 def zoom(stage: Stage) -> int:
     return stage.rig.core.preferences.value.text_zoom
 
@@ -205,6 +211,7 @@ CASES = {
     CommandId.SEARCH: KeyCase(nothing, lambda stage: stage.window.sidebar.search.edit.hasFocus()),
     CommandId.SIDEBAR: KeyCase(nothing, lambda stage: not stage.window.sidebar.isVisible()),
     CommandId.INSPECTOR: KeyCase(nothing, lambda stage: stage.window.inspector.isVisible()),
+    CommandId.BRANCH_MAP: KeyCase(talked, mapped),
     CommandId.ZOOM_IN: KeyCase(nothing, lambda stage: zoom(stage) > 100),
     CommandId.ZOOM_OUT: KeyCase(nothing, lambda stage: zoom(stage) < 100),
     CommandId.ZOOM_RESET: KeyCase(zoomed, lambda stage: zoom(stage) == 100),
@@ -251,7 +258,13 @@ TOGETHER = (
         CommandId.MEMORY_MAP,
     ),
     (
-        *(CommandId.COPY, CommandId.COPY_LAST, CommandId.FIND, CommandId.FIND_NEXT),
+        *(
+            CommandId.COPY,
+            CommandId.COPY_LAST,
+            CommandId.BRANCH_MAP,
+            CommandId.FIND,
+            CommandId.FIND_NEXT,
+        ),
         *(CommandId.FIND_PREVIOUS, CommandId.PRINT, CommandId.EXPORT, CommandId.RENAME),
         *(CommandId.PIN, CommandId.DUPLICATE, CommandId.NEW_CHAT, CommandId.REGENERATE),
         CommandId.WHY_READ,

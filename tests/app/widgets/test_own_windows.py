@@ -8,6 +8,7 @@ import pytest
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QWidget
 
+from app.widgets.branch_map.window import BranchMapWindow
 from app.widgets.commands import CommandId
 from app.widgets.memory_window import MemoryWindow
 from app.widgets.message_sheet import MessageSheet
@@ -20,12 +21,15 @@ WINDOWS: dict[CommandId, Callable[[Stage], QWidget | None]] = {
     CommandId.SETTINGS: lambda stage: stage.window.findChild(SettingsWindow),
     CommandId.MEMORY_MAP: lambda stage: stage.window.findChild(MemoryWindow),
     CommandId.GET_MODELS: lambda stage: stage.window.findChild(ModelsWindow),
+    CommandId.BRANCH_MAP: lambda stage: stage.window.findChild(BranchMapWindow),
     CommandId.SHORTCUTS: lambda stage: stage.window.findChild(QDialog, "shortcuts"),
     CommandId.ABOUT: lambda stage: stage.window.findChild(MessageSheet),
 }
 
 
 def shown(stage: Stage, command: CommandId) -> QWidget:
+    if command is CommandId.BRANCH_MAP:
+        stage.chat("One", "1")
     stage.run(command)
     window = WINDOWS[command](stage)
     assert window is not None
@@ -33,7 +37,9 @@ def shown(stage: Stage, command: CommandId) -> QWidget:
     return window
 
 
-@pytest.mark.parametrize("command", [CommandId.SETTINGS, CommandId.GET_MODELS])
+@pytest.mark.parametrize(
+    "command", [CommandId.SETTINGS, CommandId.GET_MODELS, CommandId.BRANCH_MAP]
+)
 def test_window_opens_over_the_middle_of_the_main_window(stage: Stage, command: CommandId) -> None:
     stage.window.resize(640, 480)
     stage.window.move(120, 100)

@@ -1,0 +1,141 @@
+"""The costs of the branches in sight: what the next message would make the model read. Main thread.
+
+The engine counts one branch at a time, the next one after the answer. All costs are dropped when they
+may have changed: after a change of messages or options, after an answer, after idle work, and with
+another model. While an answer is running in any chat, none is asked for: they would change with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from app.bridge.engine_bridge import EngineBridge, IdleEvent
+from app.controllers.chat import ChatController
+from app.controllers.desk import Desk
+from app.controllers.models import ModelsController
+from app.controllers.reading_rate import ReadingRate
+from app.controllers.requests import next_turn
+from app.controllers.turns import Turns
+from app.conversation.forks import is_in_tree
+from app.conversation.tree import Conversation, NodeId, show_branch
+from app.viewmodels.branch_cost import BranchCost, branch_cost
+from engine.commands import Asked
+from engine.events import IdleWorking, ModelFacts
+from engine.questions import NextPrompt, TokensCounted
+from engine.types import ConversationId
+
+# Delay after a change, so that the engine has done its idle work or begun it, and a map that is
+# scrolled fast asks for nothing.
+ASK_MS = 300
+
+
+class BranchCosts(QObject):
+    """The costs that are known, by the last message of the branch."""
+
+    changed = Signal()
+
+    def __init__(
+        self,
+        bridge: EngineBridge,
+        desk: Desk,
+        turns: Turns,
+        models: ModelsController,
+        chat: ChatController,
+        rate: ReadingRate,
+    ) -> None:
+        super().__init__()
+        self._bridge = bridge
+        self._desk = desk
+        self._turns = turns
+        self._models = models
+        self._rate = rate
+        self._chat_id: ConversationId | None = None
+        self._wanted: Sequence[NodeId] = ()
+        self.counted: dict[NodeId, TokensCounted] = {}
+        self._asked: Asked[TokensCounted] | None = None  # the question whose answer is awaited
+        self._is_idle_reading = False  # True while idle work reads: its chat's costs change with it
+        self._is_over = False  # True once the app is closing
+        self._delay = QTimer(self, singleShot=True, interval=ASK_MS)
+        self._delay.timeout.connect(self._ask)
+        bridge.idle_changed.connect(self._on_idle_changed)
+        models.status_changed.connect(self._drop)
+        chat.next_turn_changed.connect(self._on_chat_changed)
+        turns.activity_changed.connect(self._drop)
+        rate.changed.connect(self.changed)
+
+    @property
+    def costs(self) -> Mapping[NodeId, BranchCost]:
+        return {
+            end: branch_cost(self._rate.to_read(counted), is_too_long=counted.refusal is not None)
+            for end, counted in self.counted.items()
+        }
+
+    def want(self, conversation_id: ConversationId, ends: Sequence[NodeId]) -> None:
+        """Ask for the costs of these branches, and for no others any more."""
+        self._wanted = ends
+        if conversation_id != self._chat_id or not ends:
+            self._chat_id = conversation_id
+            self._drop()
+        elif any(end not in self.counted for end in ends):
+            self._wait()
+
+    def stop(self) -> None:
+        """Ask for nothing any more, because the app is closing."""
+        self._is_over = True
+        self._wait()
+
+    def _wait(self) -> None:
+        """Withdraw the open question, and ask for the wanted costs after the delay."""
+        self._delay.stop()
+        if self._wanted and not self._is_over:
+            self._delay.start()
+        if self._asked is not None:
+            self._bridge.engine.withdraw(self._asked)
+            self._asked = None
+
+    def _on_chat_changed(self, conversation_id: ConversationId) -> None:
+        if conversation_id == self._chat_id:
+            self._drop()
+
+    def _on_idle_changed(self, event: IdleEvent) -> None:
+        was_reading = self._is_idle_reading
+        self._is_idle_reading = isinstance(event, IdleWorking) and event.kind.is_reading
+        if self._is_idle_reading != was_reading:
+            self._drop()
+
+    def _drop(self, _chat: object = None) -> None:
+        """Drop the costs, which may be wrong now. Ask again after the delay."""
+        self._wait()
+        if self.counted:
+            self.counted.clear()
+            self.changed.emit()
+
+    def _ask(self) -> None:
+        """Ask for the first cost in sight that is not known."""
+        facts, chat = self._models.status.facts, self._chat_id
+        if facts is None or chat is None or self._turns.live or self._is_idle_reading:
+            return
+        conversation = self._desk.get(chat)
+        unknown = (end for end in self._wanted if end not in self.counted)
+        end = next((one for one in unknown if is_in_tree(conversation, one)), None)
+        if end is not None:
+            asked = self._bridge.engine.count_tokens(branch_prompt(conversation, end, facts))
+            self._asked = asked
+            self._bridge.when_answered(asked, partial(self._on_counted, asked, end))
+
+    def _on_counted(self, asked: Asked[TokensCounted], end: NodeId, counted: TokensCounted) -> None:
+        if asked == self._asked:
+            self._asked = None
+            self.counted[end] = counted
+            self.changed.emit()
+            self._ask()
+
+
+def branch_prompt(conversation: Conversation, end: NodeId, facts: ModelFacts) -> NextPrompt:
+    """Return the known beginning of the next prompt in a branch, without the draft."""
+    shown = show_branch(conversation, end)
+    return next_turn(replace(shown, draft="", draft_attachments=()), facts)

@@ -1,0 +1,222 @@
+"""Two branches side by side: which words of their messages differ. No Qt, no I/O.
+
+Two texts are compared by lines, then the lines that differ by words. Both use the shortest way from one
+text to the other (Myers, "An O(ND) Difference Algorithm", 1986). Its time grows with the number of
+differences, so its steps are counted: texts that have little in common would take minutes. Where the
+steps run out, and where two lines have few words in common, all of their words are marked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from app.conversation.tree import MessageNode
+
+# Most steps of a comparison of two branches; so many take about 0.2 s. Two lists may have at most
+# MAX_DIFFERENCES: the steps grow with the square of their number.
+MAX_STEPS = 200_000
+MAX_DIFFERENCES = 400
+# If fewer of the words of two lines are the same, all of them are marked: the words in common would be
+# such as "the" and "is", and the marks between them would be hard to read.
+_MIN_SAME = 0.3
+
+# A word, a character of a script without blanks between words, or a punctuation mark.
+_WORD = re.compile(
+    r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]"
+    r"|[^\W\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+|[^\w\s]"
+)
+
+
+class ComparisonSteps:
+    """The steps that a comparison may still take."""
+
+    def __init__(self) -> None:
+        self.left = MAX_STEPS
+
+
+Span = tuple[int, int]  # begin and end in a text
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedText:
+    """A part of a message, and the spans in it that the other branch does not have there."""
+
+    text: str
+    marks: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedPart:
+    """Lines that stand beside each other: the same in both messages, or different."""
+
+    first: ComparedText
+    second: ComparedText
+
+    @property
+    def is_same(self) -> bool:
+        return self.first.text == self.second.text
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedMessage:
+    """The messages of both branches at one place. One is missing if its branch is shorter."""
+
+    first: MessageNode | None
+    second: MessageNode | None
+    parts: tuple[ComparedPart, ...]
+
+    @property
+    def num_differences(self) -> int:
+        """Number of places that differ. A missing message is one of them, and has no marks."""
+        if self.first is None or self.second is None:
+            return 1
+        return sum(max(len(part.first.marks), len(part.second.marks)) for part in self.parts)
+
+
+def compare_branches(
+    first: Sequence[MessageNode], second: Sequence[MessageNode]
+) -> tuple[ComparedMessage, ...]:
+    """Compare the messages of two branches, one after the other, from the first of both."""
+    steps = ComparisonSteps()
+    return tuple(
+        ComparedMessage(one, other, _compare_messages(one, other, steps))
+        for one, other in zip_longest(first, second)
+    )
+
+
+def _compare_messages(
+    first: MessageNode | None, second: MessageNode | None, steps: ComparisonSteps
+) -> tuple[ComparedPart, ...]:
+    if first is not None and second is not None:
+        return compare_texts(_text(first), _text(second), steps)
+    texts = ("" if node is None else _text(node) for node in (first, second))
+    return (ComparedPart(*map(ComparedText, texts)),)
+
+
+def _text(node: MessageNode) -> str:
+    """Return the names of the files of a message, one on a line, and then its text."""
+    return "\n".join([*(attachment.name for attachment in node.attachments), node.content])
+
+
+def compare_texts(first: str, second: str, steps: ComparisonSteps) -> tuple[ComparedPart, ...]:
+    """Return the lines of both texts beside each other, with the words marked that differ."""
+    lines, others = first.splitlines(keepends=True), second.splitlines(keepends=True)
+    parts: list[ComparedPart] = []
+    for is_same, (begin, end), (start, stop) in _hunks(lines, others, steps):
+        one, other = "".join(lines[begin:end]), "".join(others[start:stop])
+        if is_same:
+            parts.append(ComparedPart(ComparedText(one), ComparedText(other)))
+        else:
+            parts.append(_compare_words(one, other, steps))
+    return tuple(parts)
+
+
+def _compare_words(first: str, second: str, steps: ComparisonSteps) -> ComparedPart:
+    words, others = list(_WORD.finditer(first)), list(_WORD.finditer(second))
+    texts, other_texts = [one.group() for one in words], [one.group() for one in others]
+    marks: list[Span] = []
+    other_marks: list[Span] = []
+    hunks = list(_hunks(texts, other_texts, steps))
+    num_same = sum(end - begin for is_same, (begin, end), _ in hunks if is_same)
+    if num_same < _MIN_SAME * max(len(words), len(others)):
+        hunks = [(False, (0, len(words)), (0, len(others)))]
+    for is_same, (begin, end), (start, stop) in hunks:
+        if not is_same and end > begin:
+            marks.append((words[begin].start(), words[end - 1].end()))
+        if not is_same and stop > start:
+            other_marks.append((others[start].start(), others[stop - 1].end()))
+    return ComparedPart(ComparedText(first, tuple(marks)), ComparedText(second, tuple(other_marks)))
+
+
+Hunk = tuple[bool, Span, Span]  # True if both spans have the same items
+
+
+def _hunks(
+    first: Sequence[Hashable], second: Sequence[Hashable], steps: ComparisonSteps
+) -> Iterator[Hunk]:
+    """Yield the parts of two lists, in order: those with the same items, and those that differ."""
+    a, b = _numbered(first, second)
+    most = min(len(a), len(b))
+    begin = next((at for at in range(most) if a[at] != b[at]), most)
+    most -= begin
+    end = next((at for at in range(most) if a[-1 - at] != b[-1 - at]), most)
+    middle = _runs(a[begin : len(a) - end], b[begin : len(b) - end], steps)
+    runs = [
+        (0, 0, begin),
+        *((x + begin, y + begin, length) for x, y, length in middle),
+        (len(a) - end, len(b) - end, end),
+    ]
+    at = other_at = 0
+    for x, y, length in runs:
+        if at < x or other_at < y:
+            yield False, (at, x), (other_at, y)
+        at, other_at = x + length, y + length
+        if length:
+            yield True, (x, at), (y, other_at)
+
+
+def _numbered(first: Sequence[Hashable], second: Sequence[Hashable]) -> tuple[list[int], list[int]]:
+    """Return a number for each item, the same for equal ones. Numbers are compared fast."""
+    numbers: dict[Hashable, int] = {}
+    return (
+        [numbers.setdefault(one, len(numbers)) for one in first],
+        [numbers.setdefault(one, len(numbers)) for one in second],
+    )
+
+
+Run = tuple[int, int, int]  # begin in the first list, begin in the second, length
+
+
+def _runs(a: list[int], b: list[int], steps: ComparisonSteps) -> list[Run]:
+    """Return the longest common items of two lists, as runs in order; nothing if the steps run out.
+
+    After `count` differences, x - y is one of -count, -count + 2, ..., count: the diagonals. A list has
+    the furthest x that can be reached on each of them.
+    """
+    reached: list[list[int]] = []
+    for count in range(min(len(a) + len(b), MAX_DIFFERENCES) + 1):
+        furthest: list[int] = []
+        for place in range(count + 1):
+            x = _start(reached, count, place)
+            y = begin = x - (2 * place - count)
+            while x < len(a) and y < len(b) and a[x] == b[y]:
+                x += 1
+                y += 1
+            furthest.append(x)
+            if x >= len(a) and y >= len(b):
+                return _way_back([*reached, furthest])
+            steps.left -= 1 + y - begin
+            if steps.left < 0:
+                return []
+        reached.append(furthest)
+    return []
+
+
+def _is_from_second(reached: list[list[int]], count: int, place: int) -> bool:
+    """Return True if the last difference on the way to a diagonal is an item of the second list."""
+    before = reached[count - 1]
+    return place == 0 or (place < count and before[place - 1] < before[place])
+
+
+def _start(reached: list[list[int]], count: int, place: int) -> int:
+    """Return x on a diagonal directly after the last difference."""
+    if count == 0:
+        return 0
+    before = reached[count - 1]
+    return before[place] if _is_from_second(reached, count, place) else before[place - 1] + 1
+
+
+def _way_back(reached: list[list[int]]) -> list[Run]:
+    """Return the runs on the way to the last diagonal that was reached."""
+    runs: list[Run] = []
+    place = len(reached[-1]) - 1
+    for count in range(len(reached) - 1, -1, -1):
+        start, x = _start(reached, count, place), reached[count][place]
+        if x > start:
+            runs.append((start, start - (2 * place - count), x - start))
+        if count and not _is_from_second(reached, count, place):
+            place -= 1
+    return list(reversed(runs))
