@@ -281,6 +281,7 @@ class CacheSpace:
                     memory_tokens=memory.num_tokens.get(one, 0),
                     disk_bytes=disk.own.get(one, 0),
                     disk_tokens=disk.num_tokens.get(one, 0),
+                    last_tokens=self._history.last_len(one),
                     is_pinned=one in pinned,
                     is_in_use=one in in_use,
                 )

@@ -26,6 +26,7 @@ from app.controllers.catalog import Catalog
 from app.controllers.chat import ChatController
 from app.controllers.chat_copies import ChatCopies
 from app.controllers.chat_models import ChatModels
+from app.controllers.chat_states import ChatStates
 from app.controllers.continuing import UndoContinue
 from app.controllers.copies import Copies
 from app.controllers.data_folder import DataFolder
@@ -218,6 +219,7 @@ class Core(QObject):
             seams.origin,
         )
         self.memory_map = MemoryMap(self.bridge, self.preferences)
+        self.chat_states = ChatStates(self.bridge, self.memory_map)
         self.storage = Storage(self.bridge, self.preferences, seams.state_dir)
         self.server = ServerController(
             self.bridge,
@@ -271,6 +273,7 @@ class Core(QObject):
         self.library.selected.connect(self.preferences.set_selected)
         self.store.purged.connect(self.storage.forget)
         self.storage.cleared.connect(self.server.clear_replies)
+        self.storage.cleared.connect(self.chat_states.look)
         for source in (
             self.store,
             self.desk,
@@ -367,6 +370,7 @@ class Core(QObject):
             self.branch_costs,
             self.action_costs,
             self.storage,
+            self.chat_states,
             self.memory_map,
         ):
             sender.stop()

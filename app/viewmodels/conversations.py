@@ -7,7 +7,7 @@ resets the list, which is faster.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from PySide6.QtCore import (
@@ -23,6 +23,7 @@ from typing_extensions import override
 
 from app.conversation.folder import FolderColor
 from app.conversation.placement import FolderId
+from app.viewmodels.chat_state import ChatState
 from app.words import folders, window as words
 from engine.types import ConversationId
 
@@ -112,6 +113,8 @@ class ConversationsModel(QAbstractListModel):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._rows: list[Row] = []
+        # Function that returns the state of a conversation's cached state; None if it is not known.
+        self.state_of: Callable[[ConversationId], ChatState | None] = _unknown
 
     def set_rows(self, rows: list[Row]) -> None:
         """Replace the rows. Keep old rows that are still needed, so that an open editor stays.
@@ -222,6 +225,15 @@ class ConversationsModel(QAbstractListModel):
     def rowCount(self, parent: QModelIndex | QPersistentModelIndex = NO_PARENT) -> int:
         return 0 if parent.isValid() else len(self._rows)
 
+    def tip_of(self, row: ConversationRow) -> str:
+        """Return the tooltip of a conversation: its title, its mark, and where its state is."""
+        state = self.state_of(row.conversation_id)
+        return row.tip if state is None else f"{row.tip}\n{state.text}"
+
+    def _spoken(self, row: FolderRow | ConversationRow) -> str:
+        state = self.state_of(row.conversation_id) if isinstance(row, ConversationRow) else None
+        return row.spoken if state is None else f"{row.spoken}, {state.text.lower()}"
+
     @override
     def data(
         self,
@@ -235,10 +247,10 @@ class ConversationsModel(QAbstractListModel):
                 return text
             case Qt.ItemDataRole.ToolTipRole:
                 if isinstance(row, ConversationRow):
-                    return row.tip
+                    return self.tip_of(row)
                 return None if isinstance(row, ListHeading) else text
             case Qt.ItemDataRole.AccessibleTextRole:
-                return text if isinstance(row, ListHeading) else row.spoken
+                return text if isinstance(row, ListHeading) else self._spoken(row)
             case _:
                 return None
 
@@ -320,3 +332,7 @@ def _runs(numbers: list[int]) -> list[tuple[int, int]]:
         else:
             runs.append((number, number))
     return runs
+
+
+def _unknown(_conversation_id: ConversationId) -> None:
+    return None

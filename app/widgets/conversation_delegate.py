@@ -29,6 +29,7 @@ from app.conversation.placement import FolderId
 from app.theme.icons import GRID, Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Radius, Size, Space, Type
+from app.viewmodels.chat_state import ChatState
 from app.viewmodels.conversations import ConversationRow, ConversationsModel, FolderRow, ListHeading
 from app.viewmodels.direction import isolated
 from app.widgets.elided_title import elided_title
@@ -37,6 +38,8 @@ from app.widgets.row_painting import paint_row_ground
 from app.words import units, window as words
 
 Index = QModelIndex | QPersistentModelIndex
+
+_RING = 1.5  # width in pixels of the ring of a state
 
 
 class ConversationDelegate(QStyledItemDelegate):
@@ -48,6 +51,7 @@ class ConversationDelegate(QStyledItemDelegate):
     - the speed of a running answer
     - a dot for an unseen answer
     - a bolt for a conversation that is kept in memory
+    - the place of its cached state: a dot for memory, a ring for the disk, a dotted ring for none
 
     The row of a folder shows an arrow, the folder in its colour, its name, and its number of chats.
     """
@@ -153,6 +157,8 @@ class ConversationDelegate(QStyledItemDelegate):
     ) -> int:
         """Paint the menu button, speed, dot or bolt. Return the x at which the title must end."""
         colors = self._theme.colors
+        selected = state & QStyle.StateFlag.State_Selected
+        quiet = colors.secondary if selected else colors.tertiary
         if state & QStyle.StateFlag.State_MouseOver:
             icon = _menu_rect(rect, self._icon_size)
             self._theme.icons.paint(painter, Icon.MORE, colors.secondary, QRectF(icon))
@@ -160,30 +166,28 @@ class ConversationDelegate(QStyledItemDelegate):
         if row.activity:
             font = self._theme.zoomed_font(Type.CAPTION)
             painter.setFont(font)
-            selected = state & QStyle.StateFlag.State_Selected
-            waiting = colors.secondary if selected else colors.tertiary
-            ink = waiting if row.activity == units.NO_RATE else colors.instant.ink
+            ink = quiet if row.activity == units.NO_RATE else colors.instant.ink
             painter.setPen(QColor(ink))
             align = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
             painter.drawText(rect, align, row.activity)
             return rect.right() - QFontMetrics(font).horizontalAdvance(row.activity) - Space.S
-        if row.unseen:
-            side = self._theme.scaled(Size.STATE_DOT)
-            dot = QRectF(0, 0, side, side)
-            dot.moveCenter(QRectF(rect).center())
-            dot.moveRight(rect.right())
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(QColor(colors.accent))
-            painter.drawEllipse(dot)
-            return int(dot.left()) - Space.S
-        if row.keep_ready:
-            side = self._theme.scaled(Space.M)
-            mark = QRectF(0, 0, side, side)
-            mark.moveCenter(QRectF(rect).center())
-            mark.moveRight(rect.right())
+        if row.keep_ready and not row.unseen:
+            mark = _end_square(rect, self._theme.scaled(Space.M))
             self._theme.icons.paint(painter, Icon.BOLT, colors.secondary, mark)
             return int(mark.left()) - Space.S
-        return rect.right()
+        chat_state = self._model.state_of(row.conversation_id)
+        if not row.unseen and chat_state is None:
+            return rect.right()
+        dot = _end_square(rect, self._theme.scaled(Size.STATE_DOT))
+        if row.unseen:
+            _paint_dot(painter, dot, colors.accent)
+        elif chat_state is ChatState.MEMORY:
+            _paint_dot(painter, dot, colors.instant.ink)
+        elif chat_state is ChatState.DISK:
+            _paint_ring(painter, dot, colors.on_disk.ink, Qt.PenStyle.SolidLine)
+        else:
+            _paint_ring(painter, dot, quiet, Qt.PenStyle.DotLine)
+        return int(dot.left()) - Space.S
 
     @override
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
@@ -258,6 +262,26 @@ class ConversationDelegate(QStyledItemDelegate):
             self.menu_requested.emit(index, _menu_rect(_inner(_body(option.rect)), self._icon_size))
             return True
         return False
+
+
+def _end_square(rect: QRect, side: float) -> QRectF:
+    """Return a square at the right end of a row."""
+    square = QRectF(0, 0, side, side)
+    square.moveCenter(QRectF(rect).center())
+    square.moveRight(rect.right())
+    return square
+
+
+def _paint_dot(painter: QPainter, dot: QRectF, color: str) -> None:
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(QColor(color))
+    painter.drawEllipse(dot)
+
+
+def _paint_ring(painter: QPainter, dot: QRectF, color: str, style: Qt.PenStyle) -> None:
+    painter.setPen(QPen(QColor(color), _RING, style))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.drawEllipse(dot.adjusted(_RING / 2, _RING / 2, -_RING / 2, -_RING / 2))
 
 
 def _reach(rect: QRect, size: int) -> QRect:

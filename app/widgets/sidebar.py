@@ -200,10 +200,16 @@ class Sidebar(QWidget):
         memory_box.addWidget(self.memory)
         layout.addLayout(memory_box)
 
+    def _show_states(self, core: Core) -> None:
+        """Show where the state of each chat is, and in its tooltip what its next message costs."""
+        self._rows.state_of = core.chat_states.of
+        core.chat_states.changed.connect(self.list.viewport().update)
+        self.list.tip_shown.connect(core.action_costs.of_chat)
+
     def _connect(self, core: Core, actions: Actions) -> None:
         self.list.chosen.connect(self._library.select)
         self.list.pointed_at.connect(self._library.expect)
-        self.list.tip_shown.connect(core.action_costs.of_chat)
+        self._show_states(core)
         self.list.delete_requested.connect(self._organiser.delete)
         self.list.folder_toggled.connect(self._organiser.toggle_folder)
         self.list.dropped.connect(self._on_dropped)

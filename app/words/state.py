@@ -9,6 +9,11 @@ STARTING: Final = "Starting the engine · takes a few seconds"
 CHECKING: Final = "Checking saved state"
 NAMING: Final = "Naming a chat"
 
+# States of a chat in the list. The cost of its next message follows.
+IN_MEMORY: Final = "In memory"
+ON_DISK: Final = "On disk"
+TO_BE_READ: Final = "To be read"
+
 
 def loading(*, name: str, percent: str, share: str) -> str:
     """Return the progress of loading a model. share is empty if its size is unknown."""

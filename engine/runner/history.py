@@ -124,6 +124,11 @@ class History:
         left = (one for one in known if not one.is_whole and one.path.model == model)
         return replace(longest, left=max(left, key=lambda one: one.num_tokens, default=None))
 
+    def last_len(self, conversation_id: ConversationId) -> int:
+        """Return the number of tokens of the branch fed last; 0 if it is not known."""
+        paths = self._paths.get(conversation_id)
+        return len(paths[-1].token_ids) if paths else 0
+
     def siblings(
         self, conversation_id: ConversationId, prompt_ids: Sequence[int], *, context: int
     ) -> list[Sequence[int]]:

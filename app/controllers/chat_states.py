@@ -1,0 +1,72 @@
+"""The state of each chat for the list: in memory, on disk, or to be read. Main thread."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from app.bridge.engine_bridge import EngineBridge, IdleEvent
+from app.controllers.memory_map import MemoryMap
+from app.viewmodels.chat_state import ChatState, chat_state
+from engine.clients import ModelEvent, RequestEvent
+from engine.events import IdleStopped, ModelLoaded, ModelUnloaded, RequestFailed, RequestFinished
+from engine.types import ConversationId
+
+# Delay of a report. A change of chats, an answer and its idle work then need one report.
+LOOK_MS = 1000
+# Events after which the states are others than before.
+_CHANGING = (ModelLoaded, RequestFinished, RequestFailed)
+
+
+class ChatStates(QObject):
+    """The states by the newest report of the engine. Nothing is known while no model is loaded."""
+
+    changed = Signal()
+
+    def __init__(self, bridge: EngineBridge, reports: MemoryMap) -> None:
+        super().__init__()
+        self._is_loaded = False
+        self._reports = reports
+        self._states: dict[ConversationId, ChatState] | None = None
+        self._look = QTimer(self, singleShot=True, interval=LOOK_MS)
+        self._look.timeout.connect(reports.ask)
+        bridge.model_changed.connect(self._on_event)
+        bridge.request_changed.connect(self._on_event)
+        bridge.idle_changed.connect(self._on_idle_changed)
+        reports.changed.connect(self._on_reported)
+
+    def stop(self) -> None:
+        """Ask for no more reports: the engine is being closed."""
+        self._look.stop()
+        self._look.timeout.disconnect()
+
+    def look(self) -> None:
+        """Ask for a report soon, because the user has changed something."""
+        self._look.start()
+
+    def of(self, conversation_id: ConversationId) -> ChatState | None:
+        """Return the state of a chat; None if it is not known."""
+        if self._states is None:
+            return None
+        return self._states.get(conversation_id, ChatState.UNREAD)
+
+    def _on_event(self, event: ModelEvent | RequestEvent) -> None:
+        if isinstance(event, ModelUnloaded):
+            self._is_loaded = False
+            self._set(None)
+        elif isinstance(event, _CHANGING):
+            self._is_loaded |= isinstance(event, ModelLoaded)
+            self._look.start()
+
+    def _on_idle_changed(self, event: IdleEvent) -> None:
+        if isinstance(event, IdleStopped):
+            self._look.start()
+
+    def _on_reported(self) -> None:
+        report = self._reports.report
+        if report is not None and self._is_loaded:
+            self._set({one.conversation_id: chat_state(one) for one in report.chats})
+
+    def _set(self, states: dict[ConversationId, ChatState] | None) -> None:
+        if states != self._states:
+            self._states = states
+            self.changed.emit()

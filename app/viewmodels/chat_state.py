@@ -1,0 +1,44 @@
+"""The place of a chat's cached state, from the engine's ledger. No Qt, no I/O."""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+from app.words import state as words
+from engine.questions import HeldChat
+
+# Part of the branch used last that must be cached. The rest is, for example, the text of the template
+# after an answer.
+_MOST = 0.9
+
+
+class ChatState(Enum):
+    """The place of a chat's cached state. A dot shows it in the list of chats."""
+
+    MEMORY = auto()
+    DISK = auto()
+    UNREAD = auto()  # the loaded model has to read most of the chat
+
+    @property
+    def text(self) -> str:
+        return _TEXTS[self]
+
+
+_TEXTS = {
+    ChatState.MEMORY: words.IN_MEMORY,
+    ChatState.DISK: words.ON_DISK,
+    ChatState.UNREAD: words.TO_BE_READ,
+}
+
+
+def chat_state(held: HeldChat | None) -> ChatState:
+    """Return the state of a chat. `held` is None if no state of it is cached.
+
+    The length of the branch used last is known if the chat was read since the app was started.
+    """
+    if held is None:
+        return ChatState.UNREAD
+    least = _MOST * (held.last_tokens or max(held.memory_tokens, held.disk_tokens))
+    if held.memory_tokens and held.memory_tokens >= least:
+        return ChatState.MEMORY
+    return ChatState.DISK if held.disk_tokens and held.disk_tokens >= least else ChatState.UNREAD
