@@ -25,6 +25,7 @@ class ChatStates(QObject):
     def __init__(self, bridge: EngineBridge, reports: MemoryMap) -> None:
         super().__init__()
         self._is_loaded = False
+        self._is_over = False  # True once the app is closing
         self._reports = reports
         self._states: dict[ConversationId, ChatState] | None = None
         self._look = QTimer(self, singleShot=True, interval=LOOK_MS)
@@ -36,12 +37,13 @@ class ChatStates(QObject):
 
     def stop(self) -> None:
         """Ask for no more reports: the engine is being closed."""
+        self._is_over = True
         self._look.stop()
-        self._look.timeout.disconnect()
 
     def look(self) -> None:
-        """Ask for a report soon, because the user has changed something."""
-        self._look.start()
+        """Ask for a report soon, because the states have changed."""
+        if not self._is_over:
+            self._look.start()
 
     def of(self, conversation_id: ConversationId) -> ChatState | None:
         """Return the state of a chat; None if it is not known."""
@@ -55,11 +57,11 @@ class ChatStates(QObject):
             self._set(None)
         elif isinstance(event, _CHANGING):
             self._is_loaded |= isinstance(event, ModelLoaded)
-            self._look.start()
+            self.look()
 
     def _on_idle_changed(self, event: IdleEvent) -> None:
         if isinstance(event, IdleStopped):
-            self._look.start()
+            self.look()
 
     def _on_reported(self) -> None:
         report = self._reports.report
