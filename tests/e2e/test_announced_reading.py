@@ -75,6 +75,7 @@ def real(
     monkeypatch.setattr(prompt_size, "COUNT_MS", 0)
     monkeypatch.setattr(reading, "LONG_S", 0.0)
     monkeypatch.setattr(reading, "LONG_TOKENS", 0)
+    monkeypatch.setattr(reading, "INSTANT_S", 0.0)
     with closing(RealWindow(tmp_path / "data")) as real:
         launch(real, model)
         yield real
@@ -152,8 +153,9 @@ def test_announced_reading_of_a_draft_is_what_the_model_reads(
         launch(real, model)  # which forgets the cached state
         real.pane.composer.set_text(NEXT)
         real.pane.flush()
-        num_tokens = announced(real, lambda: real.pane.composer.caption, "model will first read")
-        assert is_true_of(num_tokens, send(real, NEXT))
+        num_tokens = announced(real, lambda: real.pane.composer.caption, "Reads")
+        plan = send(real, NEXT)
+        assert num_tokens == plan.read + plan.replayed
 
 
 @pytest.mark.soak
@@ -183,6 +185,7 @@ def test_cost_in_the_editor_of_a_message_is_what_the_model_reads(
     real.run(CommandId.EDIT_LAST)
     (editor,) = real.pane.view.findChildren(MessageEditor)
     editor.set_typed(TypedEdit("And what then?", 0, 0))
-    num_tokens = announced(real, lambda: editor.cost, "model will first read")
+    num_tokens = announced(real, lambda: editor.cost, "Reads")
     editor.submitted.emit(editor.text)
-    assert is_true_of(num_tokens, end_turn(real))
+    plan = end_turn(real)
+    assert num_tokens == plan.read + plan.replayed

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtTest import QTest
 
-from app.controllers import memory_map as controller
+from app.controllers import chat_states, memory_map as controller
 from app.theme.icons import Icon
 from app.viewmodels.memory_map import MapRow
 from app.widgets.commands import CommandId
@@ -19,6 +19,7 @@ from app.words import memory_map as words
 from engine.events import Want
 from engine.questions import Forget, HeldChat, HeldChats, MoveToDisk, ReportChats
 from engine.types import ConversationId
+from tests.app.conftest import MakeStage
 from tests.fakes.stage import CTRL, Key, Stage
 
 pytestmark = pytest.mark.qt_log_ignore("does not support raise", extend=True)
@@ -37,6 +38,11 @@ def chat(name: str, memory: int = 0, disk: int = 0, *, pinned: bool = False) -> 
         is_pinned=pinned,
         is_in_use=False,
     )
+
+
+@pytest.fixture(autouse=True)
+def no_other_reports(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chat_states, "LOOK_MS", 1_000_000)
 
 
 @pytest.fixture
@@ -195,9 +201,19 @@ def test_slider_is_the_setting_and_says_how_many_chats_fit(stage: Stage, report:
     assert window.slider.value() == 2
 
 
+def end_wait(stage: Stage) -> None:
+    """Let the time pass in which no further report is asked for."""
+    (wait,) = (one for one in stage.core.memory_map.findChildren(QTimer) if one.isSingleShot())
+    wait.start(0)
+    stage.wait_until(lambda: not wait.isActive() or wait.interval() > 0)
+    stage.settle()
+
+
 def test_reports_are_asked_for_only_while_the_window_is_shown(
-    stage: Stage, report: HeldChats, monkeypatch: pytest.MonkeyPatch
+    make_stage: MakeStage, report: HeldChats, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(controller, "LOOK_MS", 1_000_000)
+    stage = make_stage()
     stage.chat("Hello", "Hi.")
     assert num_asked(stage) == 0, "before the window was opened"
     window = opened(stage, report)
@@ -205,13 +221,12 @@ def test_reports_are_asked_for_only_while_the_window_is_shown(
     for _ in range(3):
         stage.chat("More", "Yes.")
     assert num_asked(stage) == first, "not again before the wait is over"
-    stage.wait(controller.LOOK_MS + 100)
+    end_wait(stage)
     assert num_asked(stage) == first + 1
     window.close()
-    asked = num_asked(stage)
     stage.chat("More", "Yes.")
-    stage.wait(controller.LOOK_MS + 100)
-    assert num_asked(stage) == asked, "not while it is hidden"
+    end_wait(stage)
+    assert num_asked(stage) == first + 1, "not while it is hidden"
 
 
 def test_escape_closes_the_window_in_both_views(stage: Stage, report: HeldChats) -> None:
