@@ -8,13 +8,12 @@ from app.bridge.engine_bridge import EngineBridge, IdleEvent
 from app.controllers.memory_map import MemoryMap
 from app.viewmodels.chat_state import ChatState, chat_state
 from engine.clients import ModelEvent, RequestEvent
-from engine.events import IdleStopped, ModelLoaded, ModelUnloaded, RequestFailed, RequestFinished
+from engine.events import IdleStopped, ModelLoaded, RequestFailed, RequestFinished
 from engine.types import ConversationId
 
-# Delay of a report. A change of chats, an answer and its idle work then need one report.
+# Time from the first change to a report. A change of chats, an answer and its idle work then need one
+# report.
 LOOK_MS = 1000
-# Events after which the states are others than before.
-_CHANGING = (ModelLoaded, RequestFinished, RequestFailed)
 
 
 class ChatStates(QObject):
@@ -30,8 +29,8 @@ class ChatStates(QObject):
         self._states: dict[ConversationId, ChatState] | None = None
         self._look = QTimer(self, singleShot=True, interval=LOOK_MS)
         self._look.timeout.connect(reports.ask)
-        bridge.model_changed.connect(self._on_event)
-        bridge.request_changed.connect(self._on_event)
+        bridge.model_changed.connect(self._on_model_changed)
+        bridge.request_changed.connect(self._on_request_changed)
         bridge.idle_changed.connect(self._on_idle_changed)
         reports.changed.connect(self._on_reported)
 
@@ -42,7 +41,7 @@ class ChatStates(QObject):
 
     def look(self) -> None:
         """Ask for a report soon, because the states have changed."""
-        if not self._is_over:
+        if not self._is_over and not self._look.isActive():
             self._look.start()
 
     def of(self, conversation_id: ConversationId) -> ChatState | None:
@@ -51,12 +50,15 @@ class ChatStates(QObject):
             return None
         return self._states.get(conversation_id, ChatState.UNREAD)
 
-    def _on_event(self, event: ModelEvent | RequestEvent) -> None:
-        if isinstance(event, ModelUnloaded):
-            self._is_loaded = False
-            self._set(None)
-        elif isinstance(event, _CHANGING):
-            self._is_loaded |= isinstance(event, ModelLoaded)
+    def _on_model_changed(self, event: ModelEvent) -> None:
+        self._is_loaded = isinstance(event, ModelLoaded)
+        if self._is_loaded:
+            self.look()
+        else:
+            self._set(None)  # the model before is gone, also if the load of another one fails
+
+    def _on_request_changed(self, event: RequestEvent) -> None:
+        if isinstance(event, (RequestFinished, RequestFailed)):
             self.look()
 
     def _on_idle_changed(self, event: IdleEvent) -> None:
