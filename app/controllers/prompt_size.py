@@ -217,10 +217,14 @@ class PromptSizes(QObject):
             self.changed.emit()
 
     def _wait(self) -> None:
-        """Count after the delay, and ignore the answer to an earlier question."""
-        self._asked = None
-        if not self._is_over:
-            self._delay.start()
+        """Withdraw the open question, and count after the delay."""
+        asked, self._asked = self._asked, None
+        if self._is_over:
+            return
+        if asked is not None:
+            # While requests run, the engine answers few questions, and the oldest one first.
+            self._bridge.engine.withdraw(asked)
+        self._delay.start()
 
     def _count(self) -> None:
         current, facts, edit = self._library.current, self._models.status.facts, self._edit()
@@ -231,8 +235,8 @@ class PromptSizes(QObject):
         conversation = self._desk.get(current)
         prompt = self._prompt(conversation, facts, edit)
         if prompt.messages and (_is_long(prompt) or _must_count(conversation)):
-            self._asked = self._bridge.engine.count_tokens(prompt)
-            self._bridge.when_answered(self._asked, partial(self._on_counted, self._asked))
+            asked = self._asked = self._bridge.engine.count_tokens(prompt)
+            self._bridge.when_answered(asked, partial(self._on_counted, asked))
             return
         self._last = None
         self.is_counted = True

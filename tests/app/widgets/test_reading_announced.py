@@ -285,3 +285,11 @@ def test_caption_goes_with_the_draft_that_made_the_chat_too_long(full: Stage) ->
     full.pane.flush()
     full.settle()
     assert "too long" not in full.composer.caption
+
+
+def test_question_about_an_older_draft_is_withdrawn(stage: Stage) -> None:
+    stage.engine.hold_counts = True
+    draft(stage, LONG)
+    withdrawn = stage.engine.num_withdrawn
+    draft(stage, LONG + "And more.")
+    assert stage.engine.num_withdrawn == withdrawn + 1
