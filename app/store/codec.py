@@ -80,7 +80,10 @@ def _plain_reader(kind: type[object]) -> _Read:
         if type(value) is kind:  # isinstance() would accept true as an int
             return value
         if kind is float and type(value) is int:
-            return float(value)
+            try:
+                return float(value)
+            except OverflowError as error:  # an int of more than 308 digits
+                raise ValueError("a number is too large") from error
         raise ValueError(f"{value!r} is not of type {kind.__name__}")
 
     return read

@@ -80,3 +80,9 @@ def test_records_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert read.models[0].measured == many[-MAX_MEASURED:]
     monkeypatch.setattr(reading_records, "_MAX_BYTES", 1000)
     assert load_rates(file) == ReadingRates()
+
+
+def test_record_with_a_number_too_large_for_a_float_is_empty(tmp_path: Path) -> None:
+    file = tmp_path / "record"
+    file.write_text(f'{{"total_ms": 1{"0" * 400}}}')
+    assert load_saved(file) == SavedRecord()
