@@ -24,7 +24,7 @@ from typing_extensions import override
 from app.conversation.folder import FolderColor
 from app.conversation.placement import FolderId
 from app.viewmodels.chat_state import ChatState
-from app.words import folders, window as words
+from app.words import costs, folders, window as words
 from engine.types import ConversationId
 
 NO_PARENT = QModelIndex()
@@ -225,10 +225,14 @@ class ConversationsModel(QAbstractListModel):
     def rowCount(self, parent: QModelIndex | QPersistentModelIndex = NO_PARENT) -> int:
         return 0 if parent.isValid() else len(self._rows)
 
-    def tip_of(self, row: ConversationRow) -> str:
-        """Return the tooltip of a conversation: its title, its mark, and where its state is."""
+    def tip_of(self, row: ConversationRow, cost: str = "") -> str:
+        """Return the tooltip of a conversation: its title and mark, then where its state is.
+
+        cost: the cost of the next message, or "" if it is not known.
+        """
         state = self.state_of(row.conversation_id)
-        return row.tip if state is None else f"{row.tip}\n{state.text}"
+        below = cost if state is None else costs.of_action(state.text, cost)
+        return f"{row.tip}\n{below}" if below else row.tip
 
     def _spoken(self, row: FolderRow | ConversationRow) -> str:
         state = self.state_of(row.conversation_id) if isinstance(row, ConversationRow) else None

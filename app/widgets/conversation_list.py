@@ -53,7 +53,7 @@ from app.widgets.focus_ring import BY_KEYS
 from app.widgets.hiding_bar import HidingBar
 from app.widgets.key_press import is_typing
 from app.widgets.tips import is_tip_shown, show_tip
-from app.words import costs, window as words
+from app.words import window as words
 from engine.types import ConversationId
 
 # Milliseconds from entering a row to `pointed_at`: longer than a pointer takes to cross a row,
@@ -252,7 +252,7 @@ class ConversationList(QListView):
     def _add_cost(self, row: ConversationRow, at: QPoint, cost: str) -> None:
         index = self.indexAt(self.viewport().mapFromGlobal(at))
         if is_tip_shown() and index.isValid() and self._rows.row_at(index) == row:
-            show_tip(self, at, costs.of_action(self._rows.tip_of(row), cost))
+            show_tip(self, at, self._rows.tip_of(row, cost))
 
     @override
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:

@@ -31,5 +31,5 @@ def about(time: str) -> str:
 
 
 def of_action(action: str, cost: str) -> str:
-    """Return the tooltip of a button: its action, and what the action costs."""
+    """Return an action or a state, and what the action or the next message costs."""
     return f"{action} · {cost}" if cost else action
