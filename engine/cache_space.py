@@ -292,6 +292,7 @@ class CacheSpace:
             shared_disk_bytes=disk.shared,
             unused_disk_bytes=disk.unused,
             other_disk_bytes=self._disk_space.other_bytes,
+            is_disk_open=self.disk is not None,
             model_bytes=self._model_bytes,
             budget_bytes=0 if cache is None else cache.budget_bytes,
             freed_bytes=freed_bytes(),

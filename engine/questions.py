@@ -193,6 +193,8 @@ class HeldChats:
     shared_disk_bytes: int = 0
     unused_disk_bytes: int = 0
     other_disk_bytes: int = 0  # size of the cached state of all other models on disk
+    # False while the folder on disk is not in use: the files in it are not counted then.
+    is_disk_open: bool = False
     model_bytes: int = 0  # size of the weights of the loaded model, on all stages
     budget_bytes: int = 0  # highest size of the cached state in memory
     freed_bytes: int = 0  # same meaning as CacheReport.freed_bytes

@@ -8,6 +8,7 @@ from enum import Enum, auto
 
 from app.server.known_chats import SERVER_PREFIX
 from app.viewmodels import figures
+from app.viewmodels.chat_state import ChatState, chat_state
 from app.words import memory_map as words, units
 from engine.questions import HeldChat, HeldChats
 from engine.types import ConversationId
@@ -25,11 +26,18 @@ class MapState(Enum):
     ACTIVE = auto()  # it is being read or answered
     MEMORY = auto()
     DISK = auto()
-    OTHER = auto()  # a part that is no chat, or a chat with no state of its own
+    UNREAD = auto()  # the loaded model has to read most of the chat
+    OTHER = auto()  # a part that is no chat
 
 
+_STATES = {
+    ChatState.MEMORY: MapState.MEMORY,
+    ChatState.DISK: MapState.DISK,
+    ChatState.UNREAD: MapState.UNREAD,
+}
+_TEXTS = {state: of_chat.text for of_chat, state in _STATES.items()}
 # States that the bytes in memory and on disk do not tell
-_SPOKEN = (MapState.ACTIVE, MapState.OTHER)
+_SPOKEN = (MapState.ACTIVE, MapState.UNREAD)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,12 +71,7 @@ class MapRow:
             return ""
         if self.state is MapState.MEMORY and self.is_kept:
             return words.KEPT
-        return {
-            MapState.ACTIVE: words.ACTIVE,
-            MapState.MEMORY: words.READY,
-            MapState.DISK: words.READY_ON_DISK,
-            MapState.OTHER: words.NOT_READY,
-        }[self.state]
+        return words.ACTIVE if self.state is MapState.ACTIVE else _TEXTS[self.state]
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -112,19 +115,17 @@ def map_rows(report: HeldChats, title_of: Callable[[ConversationId], str | None]
 
 
 def _chat_row(chat: HeldChat, title: str | None) -> MapRow:
-    if chat.is_in_use:
-        state = MapState.ACTIVE
-    elif chat.memory_tokens:
-        state = MapState.MEMORY
-    else:
-        state = MapState.DISK if chat.disk_tokens else MapState.OTHER
+    place = chat_state(chat)
+    is_in_memory = place is ChatState.MEMORY
     return MapRow(
         key=chat.conversation_id,
         title=_unlisted(chat.conversation_id) if title is None else title,
-        num_tokens=chat.memory_tokens or chat.disk_tokens,
+        num_tokens=chat.memory_tokens
+        if is_in_memory
+        else max(chat.memory_tokens, chat.disk_tokens),
         memory_bytes=chat.memory_bytes,
         disk_bytes=chat.disk_bytes,
-        state=state,
+        state=MapState.ACTIVE if chat.is_in_use else _STATES[place],
         is_chat=True,
         is_listed=title is not None,
         is_kept=chat.is_pinned,
@@ -137,11 +138,14 @@ def _unlisted(conversation_id: ConversationId) -> str:
 
 
 def summary(report: HeldChats) -> str:
+    """Return the sentence about the whole; empty while no model has memory for chats."""
+    if not report.budget_bytes:
+        return ""
     return words.summary(
         model=_size(report.model_bytes),
         memory=_size(report.total_bytes),
         budget=_size(report.budget_bytes),
-        disk=_size(report.disk_bytes),
+        disk=_size(report.disk_bytes) if report.is_disk_open else None,
     )
 
 

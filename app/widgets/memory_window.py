@@ -174,6 +174,8 @@ class MemoryWindow(QWidget):
         report = self._core.memory_map.report
         self._rows = [] if report is None else map_rows(report, self._title_of)
         self._selected &= {row.key for row in self._rows if row.is_chat}
+        if not self._rows:
+            self._result = ""  # the model of the chats was unloaded or lost
         self.summary.setText("" if report is None else summary(report))
         self.empty.setText(
             words.NO_MODEL if self._core.models.status.facts is None else words.EMPTY
@@ -273,11 +275,13 @@ class MemoryWindow(QWidget):
     def _on_moved(self, conversation_ids: tuple[ConversationId, ...]) -> None:
         """Tell which of the chats are on disk now, and which are still in memory."""
         rows = [row for row in self._rows if row.key in conversation_ids]
-        kept = [row for row in rows if row.state in (MapState.MEMORY, MapState.ACTIVE)]
+        kept = [row for row in rows if row.memory_bytes]
         said = kept or rows
         if said:
             say = words.not_moved if kept else words.moved
             self._say(say(said[0].title, len(said)))
+        else:  # the chats were forgotten meanwhile
+            self._select(self._selected)
 
     def _say(self, sentence: str) -> None:
         self._result = sentence

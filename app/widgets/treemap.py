@@ -287,5 +287,5 @@ class Treemap(QWidget):
                 return colors.instant
             case MapState.DISK:
                 return colors.on_disk
-            case MapState.OTHER:
+            case MapState.UNREAD | MapState.OTHER:
                 return StateInk(colors.secondary, colors.composer_chip)

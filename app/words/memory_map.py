@@ -20,12 +20,9 @@ ON_DISK: Final = "On disk"
 STATE: Final = "State"
 NOTHING: Final = "—"
 
-# States of a chat
+# States of a chat, beside those in the list (words of state.py)
 ACTIVE: Final = "Reading or answering"
-READY: Final = "In memory"
-READY_ON_DISK: Final = "On disk"
 KEPT: Final = "Kept in memory"
-NOT_READY: Final = "Shares the state of other chats"
 
 # Parts that are no chat in the list
 PROGRAM: Final = "Chat of another program"
@@ -52,10 +49,10 @@ NO_DISK: Final = "To move chats, turn on “Keep Chats Ready on Disk” in Setti
 SHOW: Final = "Show Chats in Memory…"  # button in the settings
 
 
-def summary(*, model: str, memory: str, budget: str, disk: str) -> str:
-    """Return the line over the map. Each size is empty if it is zero."""
-    in_memory = f"{memory or 'nothing'} of {budget}" if budget else memory or "nothing"
-    chats = f"Chats take {in_memory} in memory and {disk or 'nothing'} on disk."
+def summary(*, model: str, memory: str, budget: str, disk: str | None) -> str:
+    """Return the line over the map. Each size is empty if it is zero. disk: None if it is not known."""
+    on_disk = "" if disk is None else f" and {disk or 'nothing'} on disk"
+    chats = f"Chats take {memory or 'nothing'} of {budget} in memory{on_disk}."
     return f"The model takes {model}. {chats}" if model else chats
 
 

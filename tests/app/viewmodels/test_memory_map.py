@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from app.viewmodels.chat_state import ChatState
 from app.viewmodels.memory_map import Area, areas, budget_text, map_rows, selection_line, summary
 from app.words import memory_map as words
 from engine.questions import HeldChat, HeldChats
@@ -105,7 +106,33 @@ def test_line_tells_what_the_bytes_do_not() -> None:
 
 
 def test_nothing_is_not_said_to_take_a_kilobyte() -> None:
-    assert summary(HeldChats()) == "Chats take nothing in memory and nothing on disk."
-    report = HeldChats(model_bytes=10**9, budget_bytes=2 * 10**9)
+    report = HeldChats(model_bytes=10**9, budget_bytes=2 * 10**9, is_disk_open=True)
     sentence = "Chats take nothing of 2 GB in memory and nothing on disk."
     assert summary(report) == f"The model takes 1 GB. {sentence}"
+
+
+def test_summary_says_nothing_about_sizes_that_are_not_known() -> None:
+    assert summary(HeldChats()) == "", "no model is loaded, and the files on disk are not counted"
+    report = HeldChats(budget_bytes=2 * 10**9)
+    assert summary(report) == "Chats take nothing of 2 GB in memory."
+
+
+def test_state_of_a_chat_is_that_in_the_list() -> None:
+    def row(memory_tokens: int, disk_tokens: int, last_tokens: int = 0) -> tuple[str, int]:
+        chat = HeldChat(
+            conversation_id=ConversationId("A"),
+            memory_bytes=10**6,
+            memory_tokens=memory_tokens,
+            disk_bytes=10**6,
+            disk_tokens=disk_tokens,
+            last_tokens=last_tokens,
+            is_pinned=False,
+            is_in_use=False,
+        )
+        (row,) = map_rows(HeldChats(chats=(chat,)), lambda _: "Boats")
+        return row.state_text, row.num_tokens
+
+    assert row(0, 0) == (ChatState.UNREAD.text, 0), "K/V without a snapshot"
+    assert row(500, 0, last_tokens=9_000) == (ChatState.UNREAD.text, 500)
+    assert row(500, 9_000, last_tokens=9_000) == (ChatState.DISK.text, 9_000)
+    assert row(9_000, 9_000, last_tokens=9_000) == (ChatState.MEMORY.text, 9_000)

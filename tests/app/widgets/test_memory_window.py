@@ -177,6 +177,26 @@ def test_chat_that_could_not_be_moved_is_said_to_stay(
     assert window.line.text() == words.not_moved("About boats", 1)
 
 
+def test_sentence_about_a_move_goes_with_the_chat_or_the_model(
+    stage: Stage, report: HeldChats, chats: list[str]
+) -> None:
+    window = opened(stage, report)
+    click(window, chats[0])
+    QTest.mouseClick(window.move_button, LEFT)
+    stage.engine.answer(MoveToDisk, replace(report, chats=report.chats[1:]))
+    stage.settle()
+    assert window.line.text() == "", "it was forgotten before it was moved"
+
+    stage.core.memory_map.ask()
+    answer(stage, report)
+    click(window, chats[0])
+    QTest.mouseClick(window.move_button, LEFT)
+    stage.core.memory_map.ask()
+    answer(stage, HeldChats())
+    assert window.line.text() == "", "the model was lost before it was moved"
+    assert window.summary.text() == ""
+
+
 def test_nothing_moves_while_nothing_is_kept_on_disk(
     stage: Stage, report: HeldChats, chats: list[str]
 ) -> None:
