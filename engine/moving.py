@@ -63,6 +63,8 @@ class Mover:
             task.waiting.popleft()
             return None
         self._tasks.popleft()
+        # A move that the end of its tier cut off holds the cache, and with it the model's arrays.
+        self._move = self._tier = None
         return task.question_id
 
     def _advance(self, task: _Task, tier: DiskTier) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
+from weakref import ref
 
 import pytest
 
-from engine.events import Answered, ReadAhead, Shutdown
+from engine.events import Answered, ReadAhead, Shutdown, UnloadModel
 from engine.questions import HeldChat, HeldChats
 from engine.types import ConversationId, Message
 from tests.fakes.asking import ask, reply_of, submit, user
@@ -124,3 +126,18 @@ def test_a_moved_chat_is_not_read_ahead_again(open_tiny: OpenTiny, tmp_path: Pat
 
     assert report.total_bytes == client.answer(client.report_chats()).total_bytes == 0
     close(client)
+
+
+def test_a_move_that_the_end_of_the_model_cuts_off_keeps_no_state(
+    open_tiny: OpenTiny, tmp_path: Path
+) -> None:
+    client = open_tiny(disk_folder=tmp_path, disk_rest_s=3600.0)
+    talk(client, A, 3)
+    cache = ref(client.core.cache)
+    asked = client.move_to_disk((A,))
+    client.core.step(wait=False)
+    client.send(UnloadModel())
+    client.answer(asked)
+    gc.collect()
+
+    assert cache() is None
