@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from engine.cache.disk.index import Index
 from engine.cache.disk.record import RecordKind
 from engine.cache.shares import Shares
@@ -15,14 +17,15 @@ def shares_on_disk(index: Index, *, needs_state: bool) -> Shares:
     """
     shares = Shares()
     resumes_at = RecordKind.STATE if needs_state else RecordKind.KV
+    num_tokens = shares.num_tokens
     for entry in index.entries.values():
-        # A point is kept as long as the K/V record that it belongs to.
-        names = entry.users
+        # The names of conversations. A point is kept as long as the K/V record that it belongs to.
+        users = cast("set[ConversationId]", entry.users)
         if entry.kind is not RecordKind.KV:
-            names = names | index.entries[entry.parent].users
-        users = {ConversationId(name) for name in names}
+            users = users | cast("set[ConversationId]", index.entries[entry.parent].users)
         shares.add(users, entry.nbytes)
-        num_tokens = entry.end if entry.kind is resumes_at else 0
+        end = entry.end if entry.kind is resumes_at else 0
         for user in users:
-            shares.num_tokens[user] = max(shares.num_tokens.get(user, 0), num_tokens)
+            if end >= num_tokens.get(user, 0):
+                num_tokens[user] = end
     return shares
