@@ -35,7 +35,7 @@ def not_read(tokens: str) -> str:
 
 
 # Reasons. Each one is a sentence about tokens, whose number stands before it.
-NEW: Final = "No model had read this text before."
+NEW: Final = "No model had read this part of the chat before."
 NOT_KEPT: Final = "The state of this text was neither in memory nor on disk."
 INTERRUPTED: Final = "An answer was cut off before its state was saved."
 MODEL_CHANGED: Final = "Another model had read this text. Each model has to read a chat itself."
