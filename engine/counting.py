@@ -9,10 +9,10 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 
 from engine.errors import Failure, NotAnsweredError, attempt
 from engine.events import Answered, Event
-from engine.problem import Problem
 from engine.questions import Ask, CountTokens, QuestionId, TokensCounted
 
 # Largest part of the time that counting takes while requests run.
@@ -55,7 +55,7 @@ class OpenCounts:
             return False
         question_id, question = self._asked.popleft()
         found = attempt("CountTokens", lambda: count(question))
-        answer: TokensCounted | Problem = found.problem if isinstance(found, Failure) else found
+        answer = found.problem if isinstance(found, Failure) else replace(found, is_busy=is_busy)
         self._emit(Answered(question_id, answer))
         end = self._clock()
         self._next_at = end + (end - start) / SHARE

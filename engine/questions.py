@@ -55,6 +55,9 @@ class TokensCounted:
     num_tokens: int  # length of the prompt, or of the known beginning of the next prompt
     num_cached: int  # number of these tokens whose state is cached, so they need not be fed
     num_on_disk: int = 0  # number of the cached tokens whose state would be read from disk
+    is_busy: bool = (
+        False  # True if requests of any client were running, so that reading takes longer
+    )
     # The plan that the request would get now; None if the question was about a NextPrompt.
     plan: PromptPlan | None = None
     # The problem of a request with this prompt, which is too long for the model; None if it fits.

@@ -45,6 +45,7 @@ class _Read:
     position: int  # number of tokens of the prompt that were fed or cached
     since: float  # Origin.tick()
     is_measured: bool = False  # True after the first measurement
+    is_alone: bool = True  # False once another request ran beside it, which made it slower
 
 
 class ReadingRate(QObject):
@@ -89,7 +90,7 @@ class ReadingRate(QObject):
             num_prompt=end,
             num_on_disk=counted.num_on_disk,
             plan=counted.plan,
-            is_shared=bool(self._requests),
+            is_shared=counted.is_busy or bool(self._requests),
         )
 
     def saved_ms(self, usage: Usage, model_path: str) -> float:
@@ -133,12 +134,15 @@ class ReadingRate(QObject):
             case RequestStarted(request_id=request_id, plan=plan):
                 total = plan.prompt_tokens - plan.restored
                 self._requests[request_id] = self._begin(plan.restored, total)
+                if len(self._requests) > 1:
+                    for read in self._requests.values():
+                        read.is_alone = False
             case PrefillProgress(request_id=request_id, done=done):
                 if request_id in self._requests:
                     self._measure(self._requests[request_id], done)
             case RequestFinished(request_id=request_id):
                 read = self._requests.pop(request_id, None)
-                if read is not None and not read.is_measured:
+                if read is not None and read.is_alone and not read.is_measured:
                     note_usage(self._pace, event.usage, self._origin.tick())
                     self._on_measured()
             case RequestFailed(request_id=request_id):
@@ -164,10 +168,13 @@ class ReadingRate(QObject):
         return _Read(start, total, start + done, self._origin.tick())
 
     def _measure(self, read: _Read, done: int) -> None:
-        """Add a measurement if enough tokens were fed since the newest one."""
+        """Add a measurement if enough tokens were fed since the newest one, with no other request.
+
+        The time saved would be too long otherwise: it is counted in these measurements.
+        """
         position, now = read.start + done, self._origin.tick()
         share = read.total // _SHARE if read.is_measured else 0
-        if position - read.position >= max(MIN_MEASURED, share):
+        if read.is_alone and position - read.position >= max(MIN_MEASURED, share):
             self._pace.note(read.position, position, now - read.since, now)
             read.position, read.since, read.is_measured = position, now, True
             self._on_measured()

@@ -115,6 +115,9 @@ class FakeEngine(EngineCommands):
     plan: PromptPlan | None = None
     chars_per_token: int = 4  # of attached files
     num_cached: int = 0  # number of tokens that a CountTokens question finds in the cache
+    is_busy: bool = (
+        False  # True: requests of other clients run while a CountTokens question is answered
+    )
     restore_ms: float = 6.0
     started: bool = False
     closed: bool = False
@@ -337,6 +340,7 @@ class FakeEngine(EngineCommands):
         counted = TokensCounted(
             num_tokens=num_tokens,
             num_cached=min(self.num_cached, num_tokens),
+            is_busy=self.is_busy,
             refusal=self._refusal(prompt),
             part_ends=_part_ends(prompt.messages, self.chars_per_token),
         )

@@ -293,3 +293,13 @@ def test_question_about_an_older_draft_is_withdrawn(stage: Stage) -> None:
     withdrawn = stage.engine.num_withdrawn
     draft(stage, LONG + "And more.")
     assert stage.engine.num_withdrawn == withdrawn + 1
+
+
+def test_draft_is_not_instant_while_a_program_is_answered(stage: Stage) -> None:
+    ask(stage, LONG)
+    stage.engine.num_cached = 10_000
+    draft(stage, "And now?")
+    assert stage.composer.caption == "Instant"
+    stage.engine.is_busy = True
+    draft(stage, "And then?")
+    assert stage.composer.caption == "Reads nothing"

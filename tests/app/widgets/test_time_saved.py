@@ -11,6 +11,8 @@ from app.conversation.tree import shown_path
 from app.settings import Settings
 from app.widgets.commands import CommandId
 from app.widgets.line_height import Sentences
+from engine.events import PrefillProgress, RequestStarted
+from engine.types import RequestId
 from engine.usage import PromptPlan, Usage
 from tests.app.conftest import MakeStage
 from tests.fakes.rig import FakeCatalog, card
@@ -181,3 +183,19 @@ def test_long_reading_is_announced_with_its_time_after_a_restart(make_stage: Mak
     later.wait_until(lambda: len(later.engine.counts) > before)
     later.settle()
     assert "tokens, 22 s or more" in later.composer.caption or "22 s" in later.composer.caption
+
+
+def test_reading_beside_another_answer_is_not_measured(stage: Stage) -> None:
+    measure(stage)
+    rate = stage.core.reading_rate
+    before = rate.time(0, 1_000)
+    first, second = RequestId("first"), RequestId("second")
+    stage.engine.on_event(RequestStarted(first, FIRST, 0.0))
+    stage.engine.on_event(RequestStarted(second, FIRST, 0.0))
+    stage.settle()
+    stage.rig.origin.tick_s += 100.0
+    for request_id in (first, second):
+        stage.engine.on_event(PrefillProgress(request_id, 1_000, 1_000, None))
+    stage.settle()
+
+    assert rate.time(0, 1_000) == before
