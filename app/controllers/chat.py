@@ -45,7 +45,7 @@ from app.conversation.actions import (
 )
 from app.conversation.branching import can_rewrite, rewrite_reply
 from app.conversation.deletion import can_delete, delete_message, num_shown_from
-from app.conversation.forks import branch_top, num_from
+from app.conversation.forks import branch_top, is_in_tree, num_from
 from app.conversation.preset import Preset, apply_preset
 from app.conversation.title import retitled
 from app.conversation.tree import (
@@ -331,12 +331,15 @@ class ChatController(QObject):
             self._steps.note_version(name, conversation_id, before=node_id, after=siblings[index])
 
     def show_branch(self, conversation_id: ConversationId, node_id: NodeId) -> None:
-        """Show the branch of a message. Do nothing if the message is on show or was deleted."""
+        """Show the branch of a message.
+
+        Do nothing if the message is on show, or if it or a message above it was deleted.
+        """
         conversation = self._desk.get(conversation_id)
-        node = conversation.nodes.get(node_id)
-        if node is None or node.deleted_at is not None or node in shown_path(conversation):
+        if not is_in_tree(conversation, node_id):
             return
-        self.apply(show_branch(conversation, node_id))
+        if conversation.nodes[node_id] not in shown_path(conversation):
+            self.apply(show_branch(conversation, node_id))
 
     def set_system_prompt(self, conversation_id: ConversationId, text: str) -> None:
         self.apply(set_system_prompt(self._desk.get(conversation_id), text))

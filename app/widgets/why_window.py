@@ -22,6 +22,7 @@ from typing_extensions import override
 
 from app.controllers.core import Core
 from app.conversation.actions import prompt_nodes
+from app.conversation.forks import is_in_tree
 from app.conversation.text import one_line
 from app.conversation.tree import Conversation, NodeId
 from app.theme.palette import Theme
@@ -57,10 +58,11 @@ _BUTTONS = {
 
 
 class MessageLink(Button):
-    """A button that looks like a link. Its text is elided, and screen readers get all of it."""
+    """A link to a message. Its text is elided, and screen readers get all of it."""
 
-    def __init__(self, text: str, parent: QWidget) -> None:
+    def __init__(self, text: str, node_id: NodeId, parent: QWidget) -> None:
         super().__init__(text, parent)
+        self.node_id = node_id
         self.setProperty("kind", "link")
         self.setMinimumWidth(1)
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
@@ -152,6 +154,9 @@ class WhyWindow(QWidget):
             before.deleteLater()  # one of its buttons may have been clicked just now
             if at is not None and self.controls:
                 self.controls[min(at, len(self.controls) - 1)].setFocus()
+        for link in self.controls:
+            if isinstance(link, MessageLink):
+                link.setEnabled(is_in_tree(self._conversation, link.node_id))
 
     def _phase(self) -> Planned | None:
         live = self._core.turns.live.get(self._answer)
@@ -234,8 +239,8 @@ class WhyWindow(QWidget):
                 if number == 0:
                     column.addWidget(_secondary(words.SYSTEM_PROMPT, page))
                 continue
-            link = MessageLink(words.message_link(number, _beginning(node.content)), page)
-            link.setEnabled(node.deleted_at is None)
+            text = words.message_link(number, _beginning(node.content))
+            link = MessageLink(text, node.node_id, page)
             link.clicked.connect(partial(self._go_to, node.node_id))
             line = QHBoxLayout()
             line.addWidget(link)

@@ -10,7 +10,7 @@ from PySide6.QtGui import QAccessible, QKeySequence
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel
 
-from app.conversation.tree import shown_path
+from app.conversation.tree import NodeId, shown_path
 from app.settings import Settings
 from app.theme.icons import Icon
 from app.viewmodels.read_reasons import PromptPart, TokenOrigin
@@ -300,3 +300,22 @@ def test_bar_has_the_parts_in_proportion_and_in_their_colors(stage: Stage) -> No
     expected = [origin_ink(stage.theme.colors, part.origin).lower() for part in parts]
     assert [one.name() for one in colors] == expected
     assert len(set(expected)) == 5
+
+
+def test_links_to_messages_that_were_deleted_with_one_above_are_disabled(stage: Stage) -> None:
+    asked(stage, EVICTED)
+    window = opened(stage)
+
+    def links() -> list[bool]:
+        return [one.isEnabled() for one in window.controls if isinstance(one, MessageLink)]
+
+    assert links() == [True, True]
+    last = stage.items[-1].key
+    stage.core.chat.delete(stage.current, NodeId(stage.items[0].key))
+    stage.settle()
+    assert links() == [False, False]
+    stage.core.chat.show_branch(stage.current, NodeId(last))
+    assert not shown_path(stage.core.desk.get(stage.current))
+    stage.core.undoing.undo()
+    stage.settle()
+    assert links() == [True, True]
