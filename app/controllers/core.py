@@ -273,7 +273,8 @@ class Core(QObject):
         self.library.selected.connect(self.preferences.set_selected)
         self.store.purged.connect(self.storage.forget)
         self.storage.cleared.connect(self.server.clear_replies)
-        self.storage.cleared.connect(self.chat_states.look)
+        for changing in (self.storage.cleared, self.storage.limited):
+            changing.connect(self.chat_states.look)
         for source in (
             self.store,
             self.desk,

@@ -32,6 +32,7 @@ class Storage(QObject):
 
     changed = Signal()  # new figures have come
     cleared = Signal()  # the user has deleted all cached state on disk
+    limited = Signal()  # the user has changed how much cached state is kept
 
     def __init__(self, bridge: EngineBridge, preferences: Preferences, folder: Path) -> None:
         """Send the settings to the engine, which carries them out before it loads a model.
@@ -77,6 +78,7 @@ class Storage(QObject):
         self._look.stop()
 
     def _send(self) -> None:
+        """Send the settings if they have changed. A lower limit evicts state at once."""
         value = self._preferences.value
         wanted = value.keep_on_disk, value.disk_gb, value.memory_gb
         if wanted == self._sent:
@@ -86,6 +88,7 @@ class Storage(QObject):
             str(self._folder), enabled=value.keep_on_disk, budget_bytes=value.disk_gb * _GB or None
         )
         self._engine.set_memory(value.memory_gb * _GB or None)
+        self.limited.emit()
         if not self._is_stopped:
             self._ask()
 

@@ -68,3 +68,13 @@ def test_report_is_asked_for_while_changes_go_on(
         return num_asked(stage) > before
 
     stage.wait_until(change_until_asked)
+
+
+def test_report_is_asked_for_after_another_limit_of_memory(
+    make_stage: MakeStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chat_states, "LOOK_MS", 0)
+    stage = in_memory(make_stage)
+    before = num_asked(stage)
+    stage.core.preferences.change(memory_gb=2)
+    stage.wait_until(lambda: num_asked(stage) > before)
