@@ -56,13 +56,6 @@ class ActionCosts(QObject):
         """Ask nothing more, because the app is closing."""
         self._is_over = True
 
-    def drop(self) -> None:
-        """Withdraw the open question: the pointer has left its place."""
-        self._loading = None
-        if self._asked is not None:
-            self._bridge.engine.withdraw(self._asked)
-            self._asked = None
-
     def of_regenerate(self, chat: ConversationId, reply_id: NodeId, tell: Tell) -> None:
         """Tell the cost of another version of an answer."""
         conversation, cards = self._desk.get(chat), self._models.cards
@@ -89,9 +82,16 @@ class ActionCosts(QObject):
 
     def of_chat(self, chat: ConversationId, tell: Tell) -> None:
         """Tell the cost of the next message in a conversation, which need not be in memory."""
-        self.drop()
+        self._drop()
         self._loading = chat, tell
         self._desk.expect(chat)
+
+    def _drop(self) -> None:
+        """Withdraw the open question."""
+        self._loading = None
+        if self._asked is not None:
+            self._bridge.engine.withdraw(self._asked)
+            self._asked = None
 
     def _on_expected(self, chat: ConversationId) -> None:
         if self._loading is not None and self._loading[0] == chat:
@@ -107,7 +107,7 @@ class ActionCosts(QObject):
         tell: Tell,
         make: Callable[[ModelFacts], _Prompt],
     ) -> None:
-        self.drop()
+        self._drop()
         facts = self._models.status.facts
         is_answered = self._turns.live_in(conversation.conversation_id) is not None
         if facts is None or is_answered or self._is_over or not has_messages(conversation):

@@ -1,4 +1,4 @@
-"""The cached state of each chat, for the window that shows it. Main thread."""
+"""The cached state of each chat, for the list of chats and the window Memory & Storage. Main thread."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ REST_MS = 5000
 
 
 class MemoryMap(QObject):
-    """Asks the engine for a report when something has happened, only while a window shows it."""
+    """The newest report of the engine.
+
+    While a window shows it, each event asks for another report. ChatStates asks at other times.
+    """
 
     changed = Signal()  # a new report has come
     moved = Signal(object)  # argument: ids of the chats whose move to the disk has ended
@@ -81,7 +84,7 @@ class MemoryMap(QObject):
             self.ask()
 
     def ask(self) -> None:
-        """Ask for a report now, because the user has changed something."""
+        """Ask for a report now, without the wait after the one before."""
         self._bridge.when_answered(self._engine.report_chats(), self._on_reported)
 
     def _on_event(self, event: ModelEvent | RequestEvent | object) -> None:
