@@ -240,11 +240,11 @@ def _planned(phase: Planned) -> StateLine:
 
 
 def _links(phase: Planned, kind: StateKind) -> tuple[StateLink, ...]:
-    """Return the links of a planned answer: none before its first word, nor if little was read."""
+    """Return the links of a planned answer: none before its first word, nor if all read was new."""
     if kind not in (StateKind.READ, StateKind.AVOIDABLE):
         return ()
     is_over = phase.wait_ms is not None or not phase.plan.is_whole
-    why = (StateLink.WHY,) if is_over and phase.plan.num_fed else ()
+    why = (StateLink.WHY,) if is_over and _cause(phase.plan) is not None else ()
     return (*why, StateLink.STORAGE) if kind is StateKind.AVOIDABLE else why
 
 

@@ -250,9 +250,9 @@ STOP = StateLink.STOP
 @pytest.mark.parametrize(
     ("phase", "links"),
     [
-        (planned(new(3_000), read=3_000, wait_ms=400.0), (StateLink.WHY,)),
-        (planned(new(3_000), read=3_000), ()),  # before the first word
-        (planned(new(3_000), read=3_000, unread=9), (StateLink.WHY,)),  # stopped
+        (planned(new(3_000), read=3_000, wait_ms=400.0), ()),  # all of it was new
+        (planned(again(ReasonKind.NOT_KEPT, 500), replayed=500), ()),  # before the first word
+        (planned(again(ReasonKind.NOT_KEPT, 500), replayed=500, unread=9), (StateLink.WHY,)),
         (planned(new(24), restored=3_000, read=24, wait_ms=400.0), ()),  # green
         (planned(restored=3_000, wait_ms=5_000.0), ()),  # nothing read
         (
@@ -261,7 +261,7 @@ STOP = StateLink.STOP
         ),
     ],
 )
-def test_line_about_tokens_that_were_read_links_to_their_reasons(
+def test_line_that_names_a_cause_links_to_the_reasons(
     phase: Planned, links: tuple[StateLink, ...]
 ) -> None:
     assert state_line(phase).links == links
