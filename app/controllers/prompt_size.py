@@ -77,8 +77,8 @@ class PromptSizes(QObject):
         self._rate = rate
         # newest event of the idle work that reads the conversation on show; None if there is none
         self._reading: IdleWorking | None = None
-        # newest event of the work that reads messages which were on show before. The engine goes on with it
-        # until read_ahead.py sends the messages that are on show now.
+        # Newest event of idle work for messages that are no longer on show. The engine continues it
+        # until read_ahead.py sends the present messages.
         self._outdated: IdleWorking | None = None
         self._edit: EditSource = _no_edit
         self._is_over = False  # True once the app is closing
