@@ -52,6 +52,7 @@ from app.conversation.tree import (
     Conversation,
     NodeId,
     Setup,
+    path_to,
     set_draft_attachments,
     set_system_prompt,
     show_branch,
@@ -333,10 +334,15 @@ class ChatController(QObject):
     def show_branch(self, conversation_id: ConversationId, node_id: NodeId) -> None:
         """Show the branch of a message. Do nothing if the message is on show or was deleted."""
         conversation = self._desk.get(conversation_id)
-        node = conversation.nodes.get(node_id)
-        if node is None or node.deleted_at is not None or node in shown_path(conversation):
+        node, shown = conversation.nodes.get(node_id), shown_path(conversation)
+        if node is None or node.deleted_at is not None or node in shown:
             return
         self.apply(show_branch(conversation, node_id))
+        left = next(one for one in path_to(conversation, node_id) if one not in shown)
+        siblings = versions(conversation, left.node_id)
+        before = next(one.node_id for one in shown if one.node_id in siblings)
+        name = undo_words.show_version(siblings.index(left.node_id) + 1)
+        self._steps.note_version(name, conversation_id, before=before, after=node_id)
 
     def set_system_prompt(self, conversation_id: ConversationId, text: str) -> None:
         self.apply(set_system_prompt(self._desk.get(conversation_id), text))

@@ -55,9 +55,8 @@ class PromptPlanner:
         ahead = Ahead()
         if not request.side:
             ahead = self._feeder.ahead.take(request.conversation_id, restored_ids)
-        found = self._hit(
-            Restorable(lease.restored, lease.matched, fetched.num_tokens), ahead, lease.faulted
-        )
+        state = Restorable(lease.restored, lease.matched, fetched.num_tokens)
+        found = self._hit(request.conversation_id, state, ahead, lease.faulted)
         known = self._history.recall(request, prompt, model=self._model.facts.path)
         return partial(plan_prompt, request, prompt, found, known)
 
@@ -71,7 +70,7 @@ class PromptPlanner:
         state = self.restorable(name, token_ids)
         ahead = self._feeder.ahead.peek(name, token_ids[: state.restored])
         known = self._history.recall(request, prompt, model=self._model.facts.path)
-        return plan_prompt(request, prompt, self._hit(state, ahead), known)
+        return plan_prompt(request, prompt, self._hit(name, state, ahead), known)
 
     def restorable(self, conversation_id: ConversationId, token_ids: Sequence[int]) -> Restorable:
         """Return the part of a prompt that would be restored. Nothing is read or changed."""
@@ -82,7 +81,9 @@ class PromptPlanner:
             return Restorable(match.restored, match.matched, 0)
         return Restorable(from_disk, max(from_disk, match.matched), from_disk - match.restored)
 
-    def _hit(self, state: Restorable, ahead: Ahead, faulted: int = 0) -> PrefixHit:
+    def _hit(
+        self, conversation_id: ConversationId, state: Restorable, ahead: Ahead, faulted: int = 0
+    ) -> PrefixHit:
         return PrefixHit(
             restored=state.restored,
             matched=state.matched,
@@ -91,4 +92,5 @@ class PromptPlanner:
             faulted=faulted,
             needs_points=self._model.layout.needs_snapshot,
             max_held=self._cache.max_held,
+            was_deleted=self._history.was_deleted(conversation_id),
         )

@@ -17,7 +17,7 @@ from engine.cache.disk import saving, writer
 from engine.cache.disk.folder import FolderLock
 from engine.cache.disk.rates import Rates
 from engine.cache.disk.record import RecordKind, read_header
-from engine.events import ReadAhead, RequestFinished, Shutdown
+from engine.events import ReadAhead, RequestFinished, Shutdown, UnloadModel
 from engine.questions import (
     AnyQuestion,
     ClearDisk,
@@ -315,6 +315,45 @@ def test_clear_deletes_the_records_of_all_models(open_tiny: OpenTiny, tmp_path: 
     plan = ask(other, *messages, user("on")).usage.plan
     assert plan.replayed == 0
     _close(other)
+
+
+@pytest.mark.parametrize("cause", ["unloaded", "set aside", "switched off"])
+def test_statistics_without_a_tier_have_the_size_of_the_folder(
+    open_tiny: OpenTiny, tmp_path: Path, cause: str
+) -> None:
+    folder = tmp_path / "cache"
+    client = open_tiny("llama", disk_folder=folder)
+    _turns(client, 2)
+    if cause == "switched off":
+        client.set_disk(str(folder), enabled=False, budget_bytes=None)
+    elif cause == "set aside":
+        client.unload_model()
+    else:
+        client.send(UnloadModel())
+    client.run_until_idle()
+    assert client.core.disk is None
+    size = sum(file.stat().st_size for file in folder.glob("*/*"))
+    found = client.answer(client.report_cache()).statistics
+    assert found.disk_bytes == size > 0
+    assert (found.disk_model_bytes, found.disk_conversations) == (0, 0)
+    assert found.disk_written_today_bytes > 0
+    assert bool(found.disk_budget_bytes) is (cause != "switched off")
+    assert client.answer(client.report_chats()).other_disk_bytes == size
+
+    cleared = client.answer(client.clear_disk()).statistics
+    assert cleared.disk_bytes == 0
+    assert client.answer(client.report_chats()).other_disk_bytes == 0
+
+
+def test_statistics_without_a_folder_have_no_bytes_on_disk(
+    open_tiny: OpenTiny, tmp_path: Path
+) -> None:
+    client = open_tiny("llama")
+    for folder in (None, str(tmp_path / "none")):
+        if folder is not None:
+            client.set_disk(folder, enabled=False, budget_bytes=None)
+        found = client.answer(client.report_cache()).statistics
+        assert (found.disk_bytes, found.disk_budget_bytes, found.disk_problem) == (0, 0, None)
 
 
 @pytest.mark.parametrize(("holder", "reason"), [("1", "Another Rejoinder"), ("", "Off until")])
