@@ -60,17 +60,16 @@ class PromptPlanner:
         known = self._history.recall(request, prompt, model=self._model.facts.path)
         return partial(plan_prompt, request, prompt, found, known)
 
-    def foresee(self, request: Request, prompt: Prompt) -> PromptPlan:
-        """Return the plan that a request would get if it began now. Nothing is changed.
+    def foresee(self, request: Request, prompt: Prompt, state: Restorable) -> PromptPlan:
+        """Return the plan that a request would get if it began now. `state` is that of its prompt.
 
         The plan of the request differs only if the request finds a stored state to be wrong, or if
         reading from disk evicts a part of the prompt from memory.
         """
-        name, token_ids = request.conversation_id, prompt.token_ids
-        state = self.restorable(name, token_ids)
-        ahead = self._feeder.ahead.peek(name, token_ids[: state.restored])
+        restored_ids = prompt.token_ids[: state.restored]
+        ahead = self._feeder.ahead.peek(request.conversation_id, restored_ids)
         known = self._history.recall(request, prompt, model=self._model.facts.path)
-        return plan_prompt(request, prompt, self._hit(name, state, ahead), known)
+        return plan_prompt(request, prompt, self._hit(request.conversation_id, state, ahead), known)
 
     def restorable(self, conversation_id: ConversationId, token_ids: Sequence[int]) -> Restorable:
         """Return the part of a prompt that would be restored. Nothing is read or changed."""

@@ -27,7 +27,7 @@ from engine.questions import (
     ForgetUnknown,
     NextPrompt,
 )
-from engine.types import ConversationId, Message, Role
+from engine.types import ConversationId, Message, Request, RequestId, Role
 from tests.fakes.asking import ask, cache_of, reply_of, submit, user
 from tests.fakes.engine_fixtures import OpenTiny
 from tests.fakes.inline_engine import InlineClient
@@ -415,10 +415,20 @@ def test_state_is_fetched_ahead_into_free_memory(
 ) -> None:
     messages = _two_runs(open_tiny, tmp_path, kind)
     second = open_tiny(kind, disk_folder=tmp_path, idle_work=True)
+    request = Request(
+        request_id=RequestId("counted"),
+        conversation_id=ConversationId("A"),
+        messages=(*messages, user("more")),
+        new_messages=frozenset({len(messages)}),
+    )
+    before = second.answer(second.count_tokens(request))
     second.send(
         ReadAhead(conversation_id=ConversationId("A"), messages=tuple(messages), fetch_only=True)
     )
     second.run_until_idle()
+    after = second.answer(second.count_tokens(request))
+    assert before.num_on_disk == before.num_cached == after.num_cached > 0
+    assert after.num_on_disk == 0, "it is in memory now"
     assert second.core.disk is not None
     assert second.core.disk.statistics().read_bytes > 0
 
