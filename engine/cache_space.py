@@ -193,7 +193,7 @@ class CacheSpace:
             case ForgetUnknown():
                 self._forget_unknown(question)
             case ClearDisk():
-                self._disk_space.clear()
+                self._clear_disk()
             case Evict(what):
                 self._evict(what)
             case _:
@@ -219,6 +219,16 @@ class CacheSpace:
             self.cache.forget(question.conversation_id)
             # Forgotten arrays stay in MLX's buffer cache. Return them to the machine.
             release_freed()
+
+    def _clear_disk(self) -> None:
+        """Delete the state on disk of all conversations. State in memory stays."""
+        self._disk_space.clear()
+        self._history.clear_stored(self._in_memory)
+
+    def _in_memory(self, conversation_id: ConversationId, token_ids: Sequence[int]) -> int:
+        """Return the number of leading tokens that can be restored from memory."""
+        cache = self.cache
+        return 0 if cache is None else cache.match_ahead(conversation_id, token_ids).restored
 
     def _forget_unknown(self, question: ForgetUnknown) -> None:
         """Forget conversations on disk that are not known."""

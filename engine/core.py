@@ -198,8 +198,7 @@ class EngineCore:
             True if a command or a piece of work was carried out.
         """
         self._pulse.beat()
-        has_work = self._has_idle_work or self._has_requests or bool(self._counts)
-        worked = self._drain(wait=wait and not has_work)
+        worked = self._drain(wait=wait and not self._has_idle_work and not self._has_requests)
         if self._stopping:
             return worked
         self._caching.check_memory()
@@ -228,7 +227,12 @@ class EngineCore:
 
     @property
     def _has_idle_work(self) -> bool:
-        return self._idler.has_work or self._caching.is_moving or self._saves_to_disk
+        return (
+            self._idler.has_work
+            or self._caching.is_moving
+            or self._saves_to_disk
+            or bool(self._counts)
+        )
 
     @property
     def _saves_to_disk(self) -> bool:

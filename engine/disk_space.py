@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import platform
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -18,7 +19,15 @@ from pathlib import Path
 
 import mlx.core as mx
 
-from engine.cache.disk.folder import FolderInUseError, FolderLock, RecordFolder, delete_all
+from engine.cache.disk.daily import DailyBytes
+from engine.cache.disk.folder import (
+    FolderInUseError,
+    FolderLock,
+    RecordFolder,
+    daily_file_of,
+    delete_all,
+    stored_bytes,
+)
 from engine.cache.disk.tier import DiskTier
 from engine.cache.disk.writer import DiskLimits
 from engine.cache.layout import Layout
@@ -73,6 +82,8 @@ class DiskSpace:
         self._problem: str | None = None  # the newest problem while the tier is off
         self._lock: FolderLock | None = None
         self._open: Callable[[], None] | None = None  # opens the tier of the cache in use again
+        # Size of the folder of all models, measured while there is no tier. None: to be measured
+        self._closed_bytes: int | None = None
 
     @property
     def _root(self) -> Path | None:
@@ -95,6 +106,7 @@ class DiskSpace:
             namespace: the result of models.loader.namespace_of for the model.
         """
         self._open = partial(self.open, cache, layout, new_caches, namespace)
+        self._closed_bytes = None
         root, settings = self._root, self._settings
         if root is None or settings is None or not settings.enabled or self.tier is not None:
             return
@@ -124,7 +136,7 @@ class DiskSpace:
             if until is not None:
                 seconds = min(seconds, until - time.monotonic())
             attempt("writing cached state", partial(self.tier.close, seconds))
-        self._open = None
+        self._open = self._closed_bytes = None
         self.tier = None
         self._release()
 
@@ -172,13 +184,13 @@ class DiskSpace:
 
     @property
     def other_bytes(self) -> int:
-        """Size of the cached state of all other models."""
-        return 0 if self.tier is None else self.tier.statistics().other_bytes
+        """Size of the cached state of all other models: of all models while there is no tier."""
+        return self._measured() if self.tier is None else self.tier.statistics().other_bytes
 
     def with_figures(self, statistics: CacheStatistics) -> CacheStatistics:
         """Return the statistics of the cache with the figures of its part on disk."""
         if self.tier is None:
-            return replace(statistics, disk_problem=self._problem)
+            return self._with_closed(statistics)
         found = self.tier.statistics()
         return replace(
             statistics,
@@ -193,8 +205,33 @@ class DiskSpace:
             disk_problem=found.problem,
         )
 
+    def _with_closed(self, statistics: CacheStatistics) -> CacheStatistics:
+        """Return the statistics with the figures of the folder, which no tier uses."""
+        statistics = replace(statistics, disk_problem=self._problem, disk_bytes=self._measured())
+        root, settings = self._root, self._settings
+        if root is None or settings is None or not root.is_dir():
+            return statistics
+        budget = 0
+        if settings.enabled:
+            find = partial(_budget, settings, root, statistics.disk_bytes)
+            found = attempt("measuring the space for cached state", find)
+            budget = 0 if isinstance(found, Failure) else found
+        written = DailyBytes(daily_file_of(root), time.time).nbytes
+        return replace(statistics, disk_budget_bytes=budget, disk_written_today_bytes=written)
+
+    def _measured(self) -> int:
+        """Return the size of the folder of all models. It is measured once until it may change."""
+        if self._closed_bytes is None:
+            root, found = self._root, 0
+            if root is not None and root.is_dir():
+                measured = attempt("measuring cached state", partial(stored_bytes, root))
+                found = 0 if isinstance(measured, Failure) else measured
+            self._closed_bytes = found
+        return self._closed_bytes
+
     def _delete(self, root: Path, work: Work) -> None:
         """Delete files in the folder of all models, and note if that failed."""
+        self._closed_bytes = None
         delete = partial(work, root) if self._lock is not None else partial(with_lock, root, work)
         if isinstance(attempt("deleting cached state", delete), Failure):
             self._problem = _NOT_DELETED
@@ -211,8 +248,22 @@ def _limits(settings: DiskSettings, config: EngineConfig, folder: RecordFolder) 
     Raises:
         OSError: the free space of the disk is unknown.
     """
-    budget = settings.budget_bytes
-    if budget is None:
-        ours = folder.index.nbytes + folder.other_bytes()
-        budget = min(_BUDGET_BYTES, int((folder.free_bytes() + ours) * _BUDGET_SHARE))
+    budget = _budget(settings, folder.path, folder.index.nbytes + folder.other_bytes())
     return DiskLimits(budget_bytes=budget, daily_bytes=config.disk_daily_bytes)
+
+
+def _budget(settings: DiskSettings, folder: Path, used: int) -> int:
+    """Return the highest size of all cached state on disk.
+
+    Args:
+        settings: the settings of the folder.
+        folder: a folder on the same disk.
+        used: the size now.
+
+    Raises:
+        OSError: the free space of the disk is unknown.
+    """
+    if settings.budget_bytes is not None:
+        return settings.budget_bytes
+    free = shutil.disk_usage(folder).free
+    return min(_BUDGET_BYTES, int((free + used) * _BUDGET_SHARE))

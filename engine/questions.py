@@ -10,7 +10,7 @@ place of another gets the open questions again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import count
 from typing import Generic, NewType, TypeVar
@@ -106,6 +106,16 @@ class CacheStatistics:
     disk_budget_bytes: int = 0  # highest size of all cached state on disk
     disk_damaged: int = 0  # number of files that could not be used and were removed
     disk_problem: str | None = None  # why nothing is kept on disk any more, as one sentence
+
+    def without_model(self) -> CacheStatistics:
+        """Return the figures that all models share, without those of the loaded model."""
+        return replace(
+            NOTHING_CACHED,
+            disk_bytes=self.disk_bytes,
+            disk_budget_bytes=self.disk_budget_bytes,
+            disk_written_today_bytes=self.disk_written_today_bytes,
+            disk_problem=self.disk_problem,
+        )
 
 
 NOTHING_CACHED = CacheStatistics(

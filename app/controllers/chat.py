@@ -52,6 +52,7 @@ from app.conversation.tree import (
     Conversation,
     NodeId,
     Setup,
+    path_to,
     set_draft_attachments,
     set_system_prompt,
     show_branch,
@@ -336,10 +337,15 @@ class ChatController(QObject):
         Do nothing if the message is on show, or if it or a message above it was deleted.
         """
         conversation = self._desk.get(conversation_id)
-        if not is_in_tree(conversation, node_id):
+        shown = shown_path(conversation)
+        if not is_in_tree(conversation, node_id) or conversation.nodes[node_id] in shown:
             return
-        if conversation.nodes[node_id] not in shown_path(conversation):
-            self.apply(show_branch(conversation, node_id))
+        self.apply(show_branch(conversation, node_id))
+        left = next(one for one in path_to(conversation, node_id) if one not in shown)
+        siblings = versions(conversation, left.node_id)
+        before = next(one.node_id for one in shown if one.node_id in siblings)
+        name = undo_words.show_version(siblings.index(left.node_id) + 1)
+        self._steps.note_version(name, conversation_id, before=before, after=node_id)
 
     def set_system_prompt(self, conversation_id: ConversationId, text: str) -> None:
         self.apply(set_system_prompt(self._desk.get(conversation_id), text))

@@ -17,7 +17,13 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.bridge.store_lane import StoreLane
 from app.conversation.attachments import Attachment
-from app.conversation.tree import Conversation, set_draft, set_draft_attachments
+from app.conversation.tree import (
+    Conversation,
+    DraftEdit,
+    set_draft,
+    set_draft_attachments,
+    set_draft_edits,
+)
 from engine.problem import Problem
 from engine.types import ConversationId
 
@@ -154,6 +160,14 @@ class Desk(QObject):
         self._save(conversation_id)
         if bool(before.draft) != bool(draft) or before.title != after.title:
             self.changed.emit(conversation_id)
+
+    def save_edits(self, conversation_id: ConversationId, edits: tuple[DraftEdit, ...]) -> None:
+        """Replace the changed texts in the editors of messages and save them."""
+        before = self._open[conversation_id]
+        after = set_draft_edits(before, edits)
+        if after.draft_edits != before.draft_edits:
+            self._open[conversation_id] = after
+            self._save(conversation_id)
 
     def hold(
         self, conversation: Conversation, text: str, files: tuple[Attachment, ...] = ()
@@ -293,6 +307,7 @@ class Desk(QObject):
             draft=join_texts(held.text, value.draft),
             draft_attachments=(*held.files, *value.draft_attachments),
             draft_was_sent=value.draft_was_sent,
+            draft_edits=value.draft_edits,
         )
 
     def _read(self, conversation_id: ConversationId) -> list[_Waiter]:
@@ -310,7 +325,8 @@ class Desk(QObject):
         return self._reading[conversation_id]
 
     def _trim(self) -> None:
-        kept = {*self._pinned, *self._unsaved, *self._queued, self.shown, self._expected}
+        edited = (key for key, value in self._open.items() if value.draft_edits)
+        kept = {*edited, *self._pinned, *self._unsaved, *self._queued, self.shown, self._expected}
         spare = [conversation_id for conversation_id in self._open if conversation_id not in kept]
         for conversation_id in spare[:-KEPT]:
             del self._open[conversation_id]

@@ -11,7 +11,8 @@ the edited message is planned instead, and again during idle work that reads its
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 from PySide6.QtCore import QObject, QTimer, Signal
@@ -76,6 +77,9 @@ class PromptSizes(QObject):
         self._rate = rate
         # newest event of the idle work that reads the conversation on show; None if there is none
         self._reading: IdleWorking | None = None
+        # Newest event of idle work for messages that are no longer on show. The engine continues it
+        # until read_ahead.py sends the present messages.
+        self._outdated: IdleWorking | None = None
         self._edit: EditSource = _no_edit
         self._is_over = False  # True once the app is closing
         # None before the engine has counted, and while the prompt is being read ahead
@@ -195,6 +199,8 @@ class PromptSizes(QObject):
         conversation = self._desk.get(self._library.current)
         basis = (self._models.status.facts, shown_path(conversation))
         if basis != self._basis:
+            if _ids(basis[1]) != _ids(self._basis[1]):
+                self._outdated, self._reading = self._reading or self._outdated, None
             self._basis, self.num_tokens = basis, None
             self.changed.emit()
         self._set(None)
@@ -204,6 +210,9 @@ class PromptSizes(QObject):
         before = self._reading
         is_working = isinstance(event, IdleWorking)
         is_reading = is_working and event.conversation_id == self._library.current
+        if is_working and _is_same_work(event, self._outdated):
+            return
+        self._outdated = None
         self._reading = event if is_working and is_reading and event.kind.is_reading else None
         if self._reading is None:
             if before is not None or not is_working:
@@ -279,6 +288,14 @@ class PromptSizes(QObject):
 
 def _no_edit() -> tuple[str, str] | None:
     return None
+
+
+def _ids(messages: Sequence[MessageNode]) -> list[NodeId]:
+    return [message.node_id for message in messages]
+
+
+def _is_same_work(event: IdleWorking, before: IdleWorking | None) -> bool:
+    return before is not None and replace(event, done=before.done) == before
 
 
 def _is_long(prompt: NextPrompt | Request) -> bool:

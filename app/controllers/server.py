@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from app.controllers.turns import Turns
 from app.server.access import Access, ServerAddress
 from app.server.kept_replies import delete_replies
 from app.server.key import kept_key, new_key
-from app.server.live_requests import SeenRequests
+from app.server.live_requests import MAX_ENDED, SeenRequest, SeenRequests
 from app.server.model_choice import Choice
 from app.server.report import Report
 from app.settings import Settings
@@ -87,6 +87,7 @@ class ServerController(QObject):
         self._options: _Options | None = None  # those of the newest start; None: off
         self.state = _OFF
         self.requests = SeenRequests()  # as they were at the last look
+        self._before: tuple[SeenRequest, ...] = ()  # the last requests to servers that were stopped
         self._shown: int | None = None  # the request whose texts are on show
         self._look = QTimer(self, interval=LOOK_MS)
         self._look.timeout.connect(self._look_at_requests)
@@ -192,10 +193,13 @@ class ServerController(QObject):
             refuse()
 
     def _end(self) -> None:
-        """Stop the server. Runs on the lane."""
+        """Stop the server, and keep the lines of its requests. Runs on the lane."""
         running, self._running = self._running, None
         if running is not None:
-            running.stop()
+            self._lane.deliver(partial(self._keep_requests, running.stop()))
+
+    def _keep_requests(self, ended: tuple[SeenRequest, ...]) -> None:
+        self._before = (*ended, *self._before)[:MAX_ENDED]
 
     def _clear_replies(self) -> None:
         """Delete the kept replies. Runs on the lane."""
@@ -221,7 +225,9 @@ class ServerController(QObject):
             )
 
     def _take_requests(self, seen: SeenRequests) -> None:
-        self.requests = seen
+        num_ended = sum(not request.is_open for request in seen.requests)
+        before = self._before[: max(0, MAX_ENDED - num_ended)]
+        self.requests = replace(seen, requests=(*seen.requests, *before))
         self.requests_changed.emit()
 
     def report(self, report: Report) -> None:

@@ -95,10 +95,10 @@ class Storage(QObject):
     def _on_event(self, event: ModelEvent | RequestEvent) -> None:
         """Ask for figures when they have changed: at an answer's start and end, after a load or unload.
 
-        A load drops those of the model before.
+        A load drops those of the model before, which the engine replaces only at its end.
         """
         if isinstance(event, ModelLoading) and self.figures is not None:
-            self.figures = None
+            self.figures = self.figures.without_model()
             self.changed.emit()
         if isinstance(event, _CHANGING) and not self._is_stopped:
             self._ask()

@@ -111,6 +111,7 @@ def duplicate(
         title=folder_words.copied_title(conv.title),
         title_is_manual=True,
         deleted_at=None,
+        draft_edits=(),
         nodes={},
         children={},
         shown={},

@@ -9,7 +9,7 @@ The caller supplies ids and times. No I/O, no Qt.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NewType, TypeVar
@@ -141,6 +141,14 @@ class DeletedConversation:
     deleted_at: float  # Unix seconds
 
 
+@dataclass(frozen=True, slots=True)
+class DraftEdit:
+    """The changed text of a message in its editor, which is neither submitted nor cancelled."""
+
+    node_id: NodeId
+    text: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
     """A conversation with its tree of messages. Times are Unix seconds.
@@ -164,6 +172,7 @@ class Conversation:
     draft_attachments: tuple[Attachment, ...] = ()  # files in the composer that are not sent yet
     # True if the draft has a message that the user sent, and the app ended before a model read it
     draft_was_sent: bool = False
+    draft_edits: tuple[DraftEdit, ...] = ()  # messages with changed text in their editors
     deleted_at: float | None = None
     # All messages, deleted ones too, in order of creation: a parent comes before its children.
     nodes: Mapping[NodeId, MessageNode] = field(default_factory=dict[NodeId, MessageNode])
@@ -294,6 +303,11 @@ def set_draft(conv: Conversation, text: str) -> Conversation:
         return conv
     names = [attachment.name for attachment in conv.draft_attachments]
     return replace(conv, title=title_from(draft) or next(iter(names), words.NEW_TITLE))
+
+
+def set_draft_edits(conv: Conversation, edits: Iterable[DraftEdit]) -> Conversation:
+    cleaned = tuple(replace(edit, text=clean_text(edit.text)) for edit in edits)
+    return replace(conv, draft_edits=cleaned)
 
 
 def set_draft_attachments(conv: Conversation, files: tuple[Attachment, ...]) -> Conversation:

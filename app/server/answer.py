@@ -91,26 +91,31 @@ def seed_of(chat: ChatRequest) -> int:
     return int(chat.sampling.get("seed", secrets.randbits(32)))
 
 
-def stopped(live: LiveRequest) -> ServerError:
+def stopped(live: LiveRequest, *, is_stopping: bool) -> ServerError:
     """Return the error of an answer that was cut off.
 
     A client tries again after many kinds of errors, but not if the request is the cause. So it does not
     ask again for an answer that the user has stopped.
+
+    is_stopping: True if the server is being stopped.
     """
     if live.is_stopped:
         return ServerError(ErrorKind.INVALID, words.STOPPED_BY_USER)
-    return ServerError(ErrorKind.UNAVAILABLE, words.STOPPED)
+    sentence = words.SERVER_STOPPED if is_stopping else words.STOPPED
+    return ServerError(ErrorKind.UNAVAILABLE, sentence)
 
 
-def end_of(finished: RequestFinished, answer: DeliveredAnswer) -> Ended:
+def end_of(finished: RequestFinished, answer: DeliveredAnswer, *, is_stopping: bool) -> Ended:
     """Return the end of an answer.
+
+    is_stopping: True if the server is being stopped.
 
     Raises:
         ServerError: the answer was cut off, for example because another model is loaded.
     """
     stop = answer.stop
     if finished.reason is FinishReason.CANCELLED and stop is None:
-        raise stopped(answer.live)
+        raise stopped(answer.live, is_stopping=is_stopping)
     usage, plan = finished.usage, finished.usage.plan
     return Ended(
         at_limit=finished.reason is FinishReason.LENGTH,

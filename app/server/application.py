@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from functools import partial
@@ -31,6 +31,7 @@ from app.server.openai_chat import CHAT_COMPLETIONS
 from app.server.openai_completions import COMPLETIONS
 from app.server.openai_responses import RESPONSES
 from app.server.protocol import AnswerForm, Protocol, WholeAnswer
+from app.server.report import Report
 from app.words import server as words
 
 log = logging.getLogger(__name__)
@@ -52,6 +53,11 @@ _OLLAMA = "/api/"  # start of all addresses of Ollama
 def make_application(generations: Generations, access: Access) -> Guard:
     """Return the ASGI application of a server."""
     bodies = Bodies()
+
+    def bar(request: Request, error: ServerError) -> Response:
+        generations.live.note_barred(Report(client=_client(request), ended=error))
+        return _refusal(request, error)
+
     routes = [
         Route("/", _hello, methods=["GET", "HEAD"]),
         Route("/health", _hello),
@@ -69,12 +75,12 @@ def make_application(generations: Generations, access: Access) -> Guard:
     count = partial(_count, generations, bodies, MESSAGES)
     routes.append(Route("/v1/messages/count_tokens", count, methods=["POST"]))
     handlers = {
-        HTTPException: _on_http_error,
+        HTTPException: partial(_on_http_error, bar),
         ServerError: _on_error,
         ClientDisconnect: _on_gone,
         Exception: _on_bug,
     }
-    return Guard(Starlette(routes=routes, exception_handlers=handlers), access, _refusal)
+    return Guard(Starlette(routes=routes, exception_handlers=handlers), access, bar)
 
 
 async def _hello(_request: Request) -> Response:
@@ -279,17 +285,19 @@ def _client(request: Request) -> str:
     return printable or words.UNKNOWN_CLIENT
 
 
-async def _on_http_error(request: Request, error: Exception) -> Response:
+async def _on_http_error(
+    bar: Callable[[Request, ServerError], Response], request: Request, error: Exception
+) -> Response:
     assert isinstance(error, HTTPException)
     path: str = request.scope["path"]
     if error.status_code == 405:
         allowed = Headers(error.headers).get("allow", "")
         methods = ", ".join(sorted(allowed.split(", ")))  # Starlette has them in any order
-        response = _refusal(request, invalid(words.wrong_method(methods)))
+        response = bar(request, invalid(words.wrong_method(methods)))
         response.headers["allow"] = methods
     else:
         sentence = words.OLLAMA_ROUTES if path.startswith(_OLLAMA) else words.NO_ROUTE
-        response = _refusal(request, ServerError(ErrorKind.NOT_FOUND, sentence))
+        response = bar(request, ServerError(ErrorKind.NOT_FOUND, sentence))
     response.status_code = error.status_code
     return response
 

@@ -249,7 +249,7 @@ class Generations:
             TemplateError: the template refused the messages.
         """
         if live.is_stopped:
-            raise stopped(live)
+            raise self._stopped(live)
         placed = self._chats.place(chat.messages)
         live.change = live.change or placed.change
         answer = DeliveredAnswer(chat, model, placed, live)
@@ -296,8 +296,8 @@ class Generations:
             case TextDelta(_, _, text):
                 return await self._shown(answer.add(text), answer)
             case RequestFailed(_, problem):
-                if answer.live.is_stopped:  # it was still waiting
-                    raise stopped(answer.live)
+                if answer.live.is_stopped or self._engine.is_stopping:  # it was still waiting
+                    raise self._stopped(answer.live)
                 is_template = problem.kind is ProblemKind.TEMPLATE
                 raise TemplateError.of(problem) if is_template else error_of(problem)
             case RequestFinished():
@@ -328,10 +328,13 @@ class Generations:
         """
         pieces = await self._shown(answer.flush(), answer)
         self._note_reply(answer, finished)
-        ended = end_of(finished, answer)
+        ended = end_of(finished, answer, is_stopping=self._engine.is_stopping)
         client, change = answer.chat.client, answer.placed.change
         self._watcher.report(Report(client=client, ended=ended, change=change))
         return [*pieces, ended]
+
+    def _stopped(self, live: LiveRequest) -> ServerError:
+        return stopped(live, is_stopping=self._engine.is_stopping)
 
     def _note_reply(self, answer: DeliveredAnswer, finished: RequestFinished) -> None:
         reply = Message(

@@ -24,6 +24,9 @@ from engine.events import PrefillProgress, RequestQueued, RequestStarted, TextDe
 from engine.types import RequestId, Role
 
 MAX_ENDED = 20  # ended requests that are kept
+# Those of them that may not use the server or have no such address. A program that repeats them does
+# not displace the others.
+MAX_BARRED = 5
 MAX_CHARS = 4000  # characters of a text that are kept
 
 # The page that stops a request knows only its number. Servers of one process share no number, so that
@@ -188,8 +191,9 @@ class LiveRequest:
 class RefusedRequest:
     """A request that was refused before the model got it. Its texts are not kept."""
 
-    def __init__(self, number: int, report: Report) -> None:
+    def __init__(self, number: int, report: Report, *, is_barred: bool = False) -> None:
         self.number = number
+        self.is_barred = is_barred
         self._report = report
         self._came_at = time.monotonic()
 
@@ -240,6 +244,13 @@ class LiveRequests:
     def note_refused(self, report: Report) -> None:
         """Keep the end of a request that the model does not get."""
         self._ended.appendleft(RefusedRequest(next(_numbers), report))
+
+    def note_barred(self, report: Report) -> None:
+        """Keep the end of a request whose body was not read, MAX_BARRED of these at most."""
+        barred = [one for one in self._ended if isinstance(one, RefusedRequest) and one.is_barred]
+        if len(barred) == MAX_BARRED:
+            self._ended.remove(barred[-1])
+        self._ended.appendleft(RefusedRequest(next(_numbers), report, is_barred=True))
 
     def stop(self, number: int) -> None:
         """End the answer to a request, unless it has ended."""

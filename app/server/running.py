@@ -9,6 +9,7 @@ import socket
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 
 import uvicorn
@@ -20,7 +21,7 @@ from app.server.async_engine import AsyncEngine
 from app.server.connection import BoundedConnection
 from app.server.generations import Generations
 from app.server.kept_replies import KeptReplies
-from app.server.live_requests import SeenRequests
+from app.server.live_requests import SeenRequest, SeenRequests
 from app.server.model_choice import Choice, OfferedModels
 from app.server.report import Watcher
 from app.words import server as words
@@ -83,10 +84,11 @@ class RunningServer:
         port: int = self._socket.getsockname()[1]
         self.url = f"http://{_in_url(address.host)}:{port}"
 
-    def stop(self) -> None:
-        """Stop all answers and end the thread."""
+    def stop(self) -> tuple[SeenRequest, ...]:
+        """Stop all answers and end the thread. Return the last requests, whose texts are gone."""
         self._server.result().should_exit = True
         self._thread.join()
+        return tuple(replace(one, has_texts=False) for one in self._live.seen(None).requests)
 
     @property
     def has_replies_file(self) -> bool:

@@ -38,7 +38,7 @@ class ServedModels:
         """
         await self._engine.settled()
         if self._engine.is_stopping:
-            raise ServerError(ErrorKind.UNAVAILABLE, words.STOPPED)
+            raise ServerError(ErrorKind.UNAVAILABLE, words.SERVER_STOPPED)
         return self._engine.model
 
     async def required(self) -> ModelFacts:

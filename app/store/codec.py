@@ -14,7 +14,7 @@ from dataclasses import asdict, fields, is_dataclass
 from enum import StrEnum
 from functools import cache
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, NewType, TypeVar, cast, get_args, get_origin, get_type_hints
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -63,6 +63,8 @@ def from_json_or_none(kind: type[_Value], text: str) -> _Value | None:
 def _reader(hint: object) -> _Read:
     """Return a function that converts parsed JSON to a value of the type `hint`."""
     origin = get_origin(hint)
+    if isinstance(hint, NewType):
+        return _reader(hint.__supertype__)
     if origin is UnionType:
         return _optional_reader(hint)
     if origin is tuple:

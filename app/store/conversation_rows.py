@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from app.conversation.placement import FolderId, Placement
@@ -9,6 +10,7 @@ from app.conversation.tree import (
     Conversation,
     ConversationSummary,
     DeletedConversation,
+    DraftEdit,
     NodeId,
     Setup,
 )
@@ -33,6 +35,7 @@ class ConversationRecord(NamedTuple):
     draft: str
     keep_ready: int
     draft_was_sent: int
+    draft_edits: str
 
 
 class SummaryRow(NamedTuple):
@@ -70,6 +73,13 @@ class ShownRow(NamedTuple):
     node_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class _DraftEdits:
+    """The value of the column draft_edits."""
+
+    edits: tuple[DraftEdit, ...] = ()
+
+
 def conversation_row(conv: Conversation) -> ConversationRecord:
     return ConversationRecord(
         conversation_id=conv.conversation_id,
@@ -84,6 +94,7 @@ def conversation_row(conv: Conversation) -> ConversationRecord:
         draft=conv.draft,
         keep_ready=conv.keep_ready,
         draft_was_sent=conv.draft_was_sent,
+        draft_edits=to_json(_DraftEdits(conv.draft_edits)),
     )
 
 
@@ -102,6 +113,7 @@ def conversation_from(row: ConversationRecord) -> Conversation:
         draft=row.draft,
         keep_ready=bool(row.keep_ready),
         draft_was_sent=bool(row.draft_was_sent),
+        draft_edits=(from_json_or_none(_DraftEdits, row.draft_edits) or _DraftEdits()).edits,
     )
 
 

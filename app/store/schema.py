@@ -293,7 +293,10 @@ _M014: Migration = ("ALTER TABLE messages ADD COLUMN restored_ahead INTEGER DEFA
 # The reading that the restored tokens spared. 0 in replies of earlier versions of the app.
 _M015: Migration = ("ALTER TABLE messages ADD COLUMN saved_ms REAL DEFAULT 0",)
 
+# The texts in the editors of messages, as JSON (conversation_rows.py).
+_M016: Migration = ("ALTER TABLE conversations ADD COLUMN draft_edits TEXT NOT NULL DEFAULT '{}'",)
+
 MIGRATIONS: tuple[Migration, ...] = (
     _M001, _M002, _M003, _M004, _M005, _M006, _M007, _M008, _M009, _M010, _M011,
-    _M012, _M013, _M014, _M015,
+    _M012, _M013, _M014, _M015, _M016,
 )  # fmt: skip

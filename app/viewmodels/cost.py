@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from app.viewmodels import figures
 from app.viewmodels.reading import ToRead
 from app.viewmodels.state_line import cause_of
 from app.words import costs as words, units
 
 # A chat of which less is known needs no word "all".
 _MANY_TOKENS = 1_000
+
+
+def other_model_cost(num_tokens: int | None, num_models: int) -> str:
+    """Return what another model would read of the chat on show; empty if it is little or unknown.
+
+    Args:
+        num_tokens: size of the next prompt as the model in use counts it; None if it is not known.
+        num_models: number of models that can be chosen.
+    """
+    if num_tokens is None or num_tokens < _MANY_TOKENS or num_models < 2:
+        return ""
+    return words.of_other_model(figures.about(num_tokens))
 
 
 def cost_line(to_read: ToRead) -> str:

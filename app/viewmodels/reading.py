@@ -10,7 +10,7 @@ from engine.reading_pace import ReadingPace, ReadingTime
 from engine.usage import PromptPlan, Usage
 
 LONG_S = 10.0  # reading that lasts longer than this is announced before a message is sent
-INSTANT_S = 0.5
+INSTANT_S = 0.25
 # Announced if no rate is known yet: 10 s at 100 tokens per second. SmolLM2-135M on two busy CPU
 # cores reads less than 60.
 LONG_TOKENS = 1_000

@@ -45,7 +45,7 @@ LONG_MS = 1000
 LONG_WAIT_MS = 2000  # after a longer wait for the first word, a line is never green
 # Fewer tokens that were read again are not mentioned.
 FEW_TOKENS = 100
-_MAX_DETAILS = 3  # sentences of the tooltip below the text; some take two rows
+_MAX_DETAILS = 5  # sentences of the tooltip below the text; some take two rows
 
 _CAUSES = {
     ReasonKind.NOT_KEPT: words.NOT_KEPT,
@@ -226,7 +226,7 @@ def _planned(phase: Planned) -> StateLine:
     plan = phase.plan
     to_feed = plan.prompt_tokens - plan.restored  # more than were fed if it was stopped
     kind = _kind(phase)
-    text, *shorter = _texts(phase, is_spared=kind in (StateKind.INSTANT, StateKind.ON_DISK))
+    text, *shorter = _texts(phase, kind)
     return StateLine(
         kind,
         text,
@@ -240,17 +240,23 @@ def _planned(phase: Planned) -> StateLine:
 
 
 def _links(phase: Planned, kind: StateKind) -> tuple[StateLink, ...]:
-    """Return the links of a planned answer: none before its first word, nor if little was read."""
+    """Return the links of a planned answer: none before its first word, nor if all read was new."""
     if kind not in (StateKind.READ, StateKind.AVOIDABLE):
         return ()
     is_over = phase.wait_ms is not None or not phase.plan.is_whole
-    why = (StateLink.WHY,) if is_over and phase.plan.num_fed else ()
+    why = (StateLink.WHY,) if is_over and _cause(phase.plan) is not None else ()
     return (*why, StateLink.STORAGE) if kind is StateKind.AVOIDABLE else why
 
 
-def _texts(phase: Planned, *, is_spared: bool) -> list[str]:
-    """Return the text of a planned answer, then shorter ones. Each gives up one more part."""
-    spared, fed, fed_alone = _spared(phase.plan), _fed(phase.plan), _fed(phase.plan, why=False)
+def _texts(phase: Planned, kind: StateKind) -> list[str]:
+    """Return the text of a planned answer, then shorter ones. Each gives up one more part.
+
+    The texts of an AVOIDABLE line keep the cause, because the link beside it is about the cause.
+    """
+    is_spared = kind in (StateKind.INSTANT, StateKind.ON_DISK)
+    keeps_cause = kind is StateKind.AVOIDABLE
+    spared, fed = _spared(phase.plan), _fed(phase.plan)
+    fed_alone = fed if keeps_cause else _fed(phase.plan, why=False)
     is_queued = phase.wait_ms is not None and phase.queue_ms > phase.wait_ms / 2
     rows = [(spared, fed, _wait(phase))]
     if is_queued:
@@ -274,6 +280,8 @@ def _texts(phase: Planned, *, is_spared: bool) -> list[str]:
             (words.restored(tokens, from_disk="", is_all=False),)
             for tokens in (units.tokens(phase.plan.restored), count)
         ]
+    if keeps_cause:
+        rows.append((cause_of(phase.plan),))
     texts = [words.line(clause for clause in row if clause) for row in rows]
     return list(dict.fromkeys(texts))
 
@@ -366,7 +374,10 @@ def saved_time(phase: Planned) -> str:
 
 
 def _details(phase: Planned) -> tuple[str, ...]:
-    """Return the lines of the tooltip: durations, and the reasons in the order of the prompt."""
+    """Return the lines of the tooltip: durations, and the reasons in the order of the prompt.
+
+    Without room for all reasons, those of the fewest tokens are merged to a sentence at the end.
+    """
     plan = phase.plan
     lines: list[str] = []
     if phase.worked_ms is not None:
@@ -381,6 +392,8 @@ def _details(phase: Planned) -> tuple[str, ...]:
     room = _MAX_DETAILS - len(lines)
     if len(reasons) <= room:
         return (*lines, *(one.text for one in reasons))
-    shown, others = reasons[: room - 1], reasons[room - 1 :]
-    rest = words.more_reasons(len(others), units.tokens(sum(one.num_tokens for one in others)))
-    return (*lines, *(one.text for one in shown), rest)
+    largest = set(sorted(range(len(reasons)), key=lambda one: -reasons[one].num_tokens)[: room - 1])
+    shown = [one.text for index, one in enumerate(reasons) if index in largest]
+    others = [one.num_tokens for index, one in enumerate(reasons) if index not in largest]
+    rest = words.more_reasons(len(others), units.tokens(sum(others)))
+    return (*lines, *shown, rest)

@@ -29,14 +29,26 @@ def memory_tip(found: CacheStatistics | None) -> str:
 
 
 def disk_text(found: CacheStatistics | None) -> str:
-    """Return the disk space in use, or the problem for which nothing is kept on disk."""
-    if found is not None and found.disk_problem is not None:
+    """Return the disk space in use, or the problem for which nothing is kept on disk.
+
+    Without a limit, nothing more is written. Without chats of its own, no model is loaded, or the loaded one
+    has nothing on disk.
+    """
+    if found is None:
+        return words.MEASURING
+    if found.disk_problem is not None:
         return found.disk_problem
-    if found is None or not found.disk_budget_bytes:
+    if not found.disk_bytes:
         return words.NOTHING
+    size = figures.file_size(found.disk_bytes)
+    if not found.disk_budget_bytes:
+        return size
+    budget = figures.file_size(found.disk_budget_bytes)
+    if not found.disk_conversations:
+        return words.share(size=size, budget=budget)
     return words.used_on_disk(
-        size=figures.file_size(found.disk_bytes),
-        budget=figures.file_size(found.disk_budget_bytes),
+        size=size,
+        budget=budget,
         own=figures.file_size(found.disk_model_bytes),
         num_chats=found.disk_conversations,
     )
@@ -44,6 +56,8 @@ def disk_text(found: CacheStatistics | None) -> str:
 
 def written_text(found: CacheStatistics | None) -> str:
     """Return how much was written to disk today."""
-    if found is None or not found.disk_written_today_bytes:
+    if found is None:
+        return words.MEASURING
+    if not found.disk_written_today_bytes:
         return words.NOTHING
     return figures.file_size(found.disk_written_today_bytes)

@@ -104,6 +104,7 @@ class MainWindow(QMainWindow):
             lambda: self.pane.transcript.edited_titles,
             lambda: core.preferences.value.confirm_quit,
         )
+        self._quitting.accepted.connect(self.pane.transcript.drop_edits)
         ChatCommands(core, self.pane, self.commands)
         self.switching = Switching(theme, core, self.commands, self.pane.focus_text, self)
         self.sidebar = Sidebar(theme, core, origin, self.commands, self._splitter)

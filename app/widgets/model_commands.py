@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.controllers.core import Core
 from app.theme.palette import Theme
+from app.viewmodels.cost import other_model_cost
 from app.widgets.commands import Actions, CommandId, connect_actions
 from app.widgets.dialogs import ask_for_folder
 from app.widgets.folder_watch import FolderWatch
@@ -59,7 +60,10 @@ class ModelCommands(QObject):
         return MemoryWindow(self._theme, self._core, self._window)
 
     def choose_model(self) -> None:
-        self.picker.open_below(self._toolbar.model_button)
+        models, num_tokens = self._core.models, self._core.prompt_sizes.num_tokens
+        usable = sum(card.usable for card in models.cards)
+        cost = other_model_cost(num_tokens, usable)
+        self.picker.open_below(self._toolbar.model_button, cost)
 
     def get_models(self) -> None:
         self._open_models(None)

@@ -59,6 +59,7 @@ class ModelPicker(QFrame):
         self.list = QListView(self)
         self.list.setVerticalScrollBar(HidingBar(self.list))
         self._delegate = ModelDelegate(theme, self._rows, self.list)
+        self.cost = Sentences(self, "small")  # tokens of the chat on show that another model reads
         self.sentence = Sentences(self)
         self.fetching = Sentences(self, "small")  # progress of downloads
         self.get_models = Button(commands.GET_MODELS, self)
@@ -68,11 +69,13 @@ class ModelPicker(QFrame):
         self._connect()
         self._refresh()
 
-    def open_below(self, anchor: QWidget) -> None:
+    def open_below(self, anchor: QWidget, cost: str = "") -> None:
         """Show the popup below `anchor`, with aligned right edges.
 
-        Keep it inside the window and the screen.
+        Keep it inside the window and the screen. cost: a sentence about the chat on show, or "".
         """
+        self.cost.setText(cost)
+        self.cost.setVisible(bool(cost))
         window = anchor.window()
         inside = QRect(window.mapToGlobal(QPoint(0, 0)), window.size())
         inside &= anchor.screen().availableGeometry()
@@ -106,9 +109,11 @@ class ModelPicker(QFrame):
         layout = self._layout
         layout.setContentsMargins(Space.S, Space.L, Space.S, Space.M)
         layout.setSpacing(Space.S)
-        self.fetching.setProperty("tone", "secondary")
+        for small in (self.cost, self.fetching):
+            small.setProperty("tone", "secondary")
         for part in (
             title,
+            self.cost,
             self.sentence,
             self.fetching,
             row,
@@ -116,6 +121,7 @@ class ModelPicker(QFrame):
             part.setContentsMargins(Space.L, 0, Space.L, 0)
         layout.addWidget(title)
         layout.addWidget(self.list)
+        layout.addWidget(self.cost)
         layout.addWidget(self.sentence)
         layout.addWidget(self.fetching)
         layout.addLayout(row)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QApplication, QWidget
 
 from app.widgets.message_sheet import MessageSheet
@@ -17,6 +17,8 @@ class QuitGuard(QObject):
     Quitting does not lose the part of an answer that is already written. A message whose answer has
     not begun returns to the composer. Quitting loses the changes to a message that is being edited.
     """
+
+    accepted = Signal()  # the user has confirmed
 
     def __init__(
         self,
@@ -89,6 +91,7 @@ class QuitGuard(QObject):
 
     def _on_accepted(self) -> None:
         self._is_certain = True
+        self.accepted.emit()
         QApplication.quit()
 
     def _on_finished(self) -> None:

@@ -207,6 +207,8 @@ class RequestRow(QWidget):
             self.toggle.setFocus()
         self.stop.setVisible(request.is_open)
         self.toggle.setVisible(request.has_texts)
+        if not request.has_texts:
+            self.close_pane()
 
     def open(self) -> None:
         """Add the pane of texts."""

@@ -16,11 +16,11 @@ from app.widgets.key_choices import Choices, keys_of, native
 from app.widgets.message_edit import break_key, send_key
 from app.words import commands, composer, dialogs as words
 
+_CHATS = (QKeySequence("Ctrl+1"), QKeySequence("Ctrl+9"))
 # Keys of the composer and the transcript. They are not menu commands.
 _FIXED = (
     (words.KEY_ESCAPE, QKeySequence("Esc")),
     (words.KEY_EDIT_LAST, QKeySequence("Up")),
-    (words.KEY_CHATS, QKeySequence("Ctrl+1, Ctrl+9")),
     (words.KEY_ENDS, QKeySequence("Home, End")),
 )
 
@@ -38,6 +38,8 @@ def shortcuts(choices: Choices, *, return_sends: bool) -> dict[str, list[tuple[s
     found[words.KEYS_ELSEWHERE] = [
         (composer.SEND, send_key(return_sends=return_sends)),
         (words.KEY_NEW_LINE, break_key(return_sends=return_sends)),
+        (words.KEY_SAVE_ANSWER, send_key(return_sends=False)),
+        (words.KEY_CHATS, words.key_range(*map(native, _CHATS))),
         *((text, native(keys)) for text, keys in _FIXED),
     ]
     return {menu: rows for menu, rows in found.items() if rows}

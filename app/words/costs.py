@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from app.words import units
+
 INSTANT: Final = "Instant"
 NOTHING: Final = "Reads nothing"
 
@@ -28,6 +30,11 @@ def restores_from_disk(tokens: str, *, reads: str) -> str:
 
 def about(time: str) -> str:
     return f"about {time}"
+
+
+def of_other_model(num_tokens: int) -> str:
+    """Return a sentence in the list of models, about the chat on show."""
+    return f"Another model first reads this chat: about {units.tokens(num_tokens)}."
 
 
 def of_action(action: str, cost: str) -> str:

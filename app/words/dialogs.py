@@ -30,7 +30,12 @@ KEY_NEW_LINE: Final = "New Line"
 KEY_ESCAPE: Final = "Stop Answer, Close Find, or Cancel Editing"
 KEY_EDIT_LAST: Final = "Edit Last Message (in an empty message field)"
 KEY_CHATS: Final = "First to Ninth Chat in the List"
+KEY_SAVE_ANSWER: Final = "Save Edited Answer"
 KEY_ENDS: Final = "Beginning, End of Chat"
+
+
+def key_range(first: str, last: str) -> str:
+    return f"{first} to {last}"
 
 
 def answers_writing(count: int) -> str:

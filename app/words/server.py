@@ -25,6 +25,7 @@ NO_TOOLS_TO_CALL = "A tool must be called, but there are no tools."
 STOPPED = (
     "The answer was stopped, for example because another model is loaded. Send the request again."
 )
+SERVER_STOPPED = "The server was stopped in Rejoinder. Send the request again once it runs."
 STOPPED_BY_USER = "The answer was stopped by hand in Rejoinder, in Settings > Server."
 A_TEXT = "a text"
 A_FLAG = "true or false"

@@ -17,6 +17,7 @@ AUTOMATIC: Final = "Auto"
 USED: Final = "On disk, all models"
 WRITTEN: Final = "Written today, all models"
 NOTHING: Final = "Nothing yet"
+MEASURING: Final = "Measuring…"
 CLEAR: Final = "Clear Cache"
 CLEAR_NAME: Final = "Clear the state of chats on disk"
 CLEAR_NOTE: Final = (
@@ -65,8 +66,12 @@ def line_tip(share: str) -> str:
     return f"These chats continue without being read again.\n{share} of memory used"
 
 
+def share(*, size: str, budget: str) -> str:
+    return f"{size} of {budget}"
+
+
 def used(*, size: str, budget: str, num_chats: int) -> str:
-    return f"{size} of {budget}, {_chats(num_chats)}"
+    return f"{share(size=size, budget=budget)}, {_chats(num_chats)}"
 
 
 def used_on_disk(*, size: str, budget: str, own: str, num_chats: int) -> str:
@@ -74,7 +79,7 @@ def used_on_disk(*, size: str, budget: str, own: str, num_chats: int) -> str:
 
     own: the space of the loaded model.
     """
-    return f"{size} of {budget}, this model {own} ({_chats(num_chats)})"
+    return f"{share(size=size, budget=budget)}, this model {own} ({_chats(num_chats)})"
 
 
 def _chats(count: int) -> str:

@@ -45,6 +45,8 @@ class PrefixHit:
     needs_points: bool = True  # True if the model resumes only at snapshots, not at any token
     # Highest number of tokens whose state the prefix cache could hold if it held nothing else.
     max_held: int = sys.maxsize
+    # True if the user has deleted stored state, maybe of this conversation, and none was fed since.
+    was_deleted: bool = False
 
 
 def explain(
@@ -211,7 +213,8 @@ class _Case:
             no left path, a new system prompt, or
             a message after it that was read before        SYSTEM_CHANGED
             new                                            NEW_MESSAGE
-            read before, for a newest answer               INTERRUPTED, if that has no tokens
+            read before, for a newest answer               INTERRUPTED, if that has no tokens and
+                                                           the user has deleted no state
             read before                                    NOT_KEPT
 
         There is no known path after a start of the app, or if the engine forgot it. A left path is
@@ -232,6 +235,7 @@ class _Case:
             return Why(kind=ReasonKind.NEW_MESSAGE, message=self._number(index))
         is_last = index == len(request.messages) - 1
         is_cut = self._is_cut_off(index + 1) or (is_last and request.is_unsaved)
+        is_cut = is_cut and not self.found.was_deleted
         return Why(kind=ReasonKind.INTERRUPTED if is_cut else ReasonKind.NOT_KEPT)
 
     def _left_path(self, index: int, *, is_new: bool) -> Known | None:

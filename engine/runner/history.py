@@ -5,7 +5,7 @@ evicted. It keeps token ids, digests of messages and positions, but no text and 
 runner calls `remember` when it publishes fed tokens, and `recall` when it starts a request.
 explain.py then compares the request's prompt with the recalled path. The engine keeps one History
 until it ends, also while no model is loaded. A path is dropped when a newer path extends it, when
-the limits below are exceeded, or when its conversation is forgotten.
+the limits below are exceeded, or when the user deletes the state of its tokens.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -101,6 +101,9 @@ class History:
 
     def __init__(self) -> None:
         self._paths: OrderedDict[ConversationId, list[FedPath]] = OrderedDict()
+        # Conversations that were forgotten and have fed nothing since
+        self._forgotten: set[ConversationId] = set()
+        self._is_cleared = False  # True if the state on disk was deleted, of all conversations
 
     def recall(self, request: Request, prompt: Prompt, *, model: str) -> Known | None:
         """Return the path of the request's conversation that agrees longest with a prompt.
@@ -196,6 +199,7 @@ class History:
             is_held = not path.is_unloaded and agreed == len(path.token_ids)
             if not is_held and not _has_messages_of(newest, path):
                 others.append(path)
+        self._forgotten.discard(shown.conversation_id)
         newest = replace(newest, points=frozenset(kept))
         self._paths[shown.conversation_id] = [*others[1 - _MAX_PATHS :], newest]
         self._keep_small()
@@ -212,8 +216,32 @@ class History:
             ]
 
     def forget(self, conversation_id: ConversationId) -> None:
-        """Remove all paths of a conversation."""
+        """Remove all paths of a conversation: its state was deleted."""
         self._paths.pop(conversation_id, None)
+        self._forgotten.add(conversation_id)
+
+    def clear_stored(self, in_memory: Callable[[ConversationId, Sequence[int]], int]) -> None:
+        """Remove the paths whose state was on disk only: all state on disk was deleted.
+
+        in_memory: function that returns how many of the given tokens can be restored from memory.
+        """
+        self._is_cleared = True
+        for conversation_id, paths in list(self._paths.items()):
+            paths[:] = [
+                path
+                for path in paths
+                if not path.is_unloaded
+                and in_memory(conversation_id, path.token_ids)
+                >= max(path.points, default=len(path.token_ids))
+            ]
+            if not paths:
+                del self._paths[conversation_id]
+
+    def was_deleted(self, conversation_id: ConversationId) -> bool:
+        """Return True if state of a conversation may have been deleted since it was last fed."""
+        if conversation_id in self._forgotten:
+            return True
+        return self._is_cleared and conversation_id not in self._paths
 
     def forget_model(self) -> None:
         """Mark all paths as unloaded and remove their token ids: the cached state is gone."""

@@ -111,7 +111,8 @@ class NextPrompts:
             keep_thinking=request.keep_thinking,
             tools=request.tools,
         )
-        plan = self._planner.foresee(request, prompt)
+        state = self._planner.restorable(request.conversation_id, prompt.token_ids)
+        plan = self._planner.foresee(request, prompt, state)
         refusal = None
         try:
             self._admission.check_context(prompt, request)
@@ -120,7 +121,7 @@ class NextPrompts:
         return TokensCounted(
             num_tokens=plan.prompt_tokens,
             num_cached=plan.restored,
-            num_on_disk=plan.restored_disk,
+            num_on_disk=state.on_disk,  # the plan also counts what was read from disk already
             refusal=refusal,
             plan=plan,
         )

@@ -55,23 +55,21 @@ class PromptPlanner:
         ahead = Ahead()
         if not request.side:
             ahead = self._feeder.ahead.take(request.conversation_id, restored_ids)
-        found = self._hit(
-            Restorable(lease.restored, lease.matched, fetched.num_tokens), ahead, lease.faulted
-        )
+        state = Restorable(lease.restored, lease.matched, fetched.num_tokens)
+        found = self._hit(request.conversation_id, state, ahead, lease.faulted)
         known = self._history.recall(request, prompt, model=self._model.facts.path)
         return partial(plan_prompt, request, prompt, found, known)
 
-    def foresee(self, request: Request, prompt: Prompt) -> PromptPlan:
-        """Return the plan that a request would get if it began now. Nothing is changed.
+    def foresee(self, request: Request, prompt: Prompt, state: Restorable) -> PromptPlan:
+        """Return the plan that a request would get if it began now. `state` is that of its prompt.
 
         The plan of the request differs only if the request finds a stored state to be wrong, or if
         reading from disk evicts a part of the prompt from memory.
         """
-        name, token_ids = request.conversation_id, prompt.token_ids
-        state = self.restorable(name, token_ids)
-        ahead = self._feeder.ahead.peek(name, token_ids[: state.restored])
+        restored_ids = prompt.token_ids[: state.restored]
+        ahead = self._feeder.ahead.peek(request.conversation_id, restored_ids)
         known = self._history.recall(request, prompt, model=self._model.facts.path)
-        return plan_prompt(request, prompt, self._hit(state, ahead), known)
+        return plan_prompt(request, prompt, self._hit(request.conversation_id, state, ahead), known)
 
     def restorable(self, conversation_id: ConversationId, token_ids: Sequence[int]) -> Restorable:
         """Return the part of a prompt that would be restored. Nothing is read or changed."""
@@ -82,7 +80,9 @@ class PromptPlanner:
             return Restorable(match.restored, match.matched, 0)
         return Restorable(from_disk, max(from_disk, match.matched), from_disk - match.restored)
 
-    def _hit(self, state: Restorable, ahead: Ahead, faulted: int = 0) -> PrefixHit:
+    def _hit(
+        self, conversation_id: ConversationId, state: Restorable, ahead: Ahead, faulted: int = 0
+    ) -> PrefixHit:
         return PrefixHit(
             restored=state.restored,
             matched=state.matched,
@@ -91,4 +91,5 @@ class PromptPlanner:
             faulted=faulted,
             needs_points=self._model.layout.needs_snapshot,
             max_held=self._cache.max_held,
+            was_deleted=self._history.was_deleted(conversation_id),
         )

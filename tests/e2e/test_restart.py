@@ -107,8 +107,9 @@ def test_clear_deletes_the_files_and_no_chat(
     assert isinstance(settings, SettingsWindow)
     QTest.mouseClick(settings.tabs[Icon.STORAGE], LEFT)
     page = settings.storage
-    real.wait_until(lambda: page.written.text() != "Nothing yet")
-    assert " of " in page.memory.text()
+    real.wait_until(lambda: " of " in page.memory.text())
+    assert "this model" in page.used.text()
+    assert page.written.text() != "Nothing yet"
     page.keep.click()
     QTest.mouseClick(page.clear, LEFT)
     page.findChildren(MessageSheet)[-1].accept()

@@ -21,7 +21,7 @@ from app.conversation.tree import Generation, MessageStatus, Setup, replace_node
 from app.exchange.own_json import to_json
 from app.viewmodels.state_line import Planned, StateKind, StateLine, StateLink, state_line
 from app.widgets.commands import CommandId
-from engine.events import Cancel, PrefillProgress, RequestFinished
+from engine.events import Cancel, PrefillProgress, RequestFinished, UnloadModel
 from engine.types import Role, SamplingParams
 from engine.usage import PromptPlan
 from tests.fakes.chats import THOUGHT, Chats
@@ -248,6 +248,57 @@ def test_line_after_a_reload_names_it(open_tiny: OpenTiny, tiny_model: TinyModel
         f"Read {fed} tokens, {report.replayed} of them again: the model was reloaded"
     )
     assert line.kind is AVOIDABLE
+
+
+def clear(chats: Chats) -> None:
+    chats.client.answer(chats.client.clear_disk())
+
+
+def cleared_while_unloaded(chats: Chats) -> None:
+    model = chats.client.core.model
+    assert model is not None
+    chats.client.send(UnloadModel())
+    clear(chats)
+    load_model(chats.client, Path(model.facts.path), lambda _: None)
+
+
+def cleared_while_set_aside(chats: Chats) -> None:
+    chats.client.unload_model()
+    clear(chats)
+
+
+def cleared_after_an_eviction(chats: Chats) -> None:
+    chats.do("evict", what="all")
+    clear(chats)
+
+
+@pytest.mark.parametrize(
+    "cause", [cleared_while_unloaded, cleared_while_set_aside, cleared_after_an_eviction]
+)
+def test_line_after_the_cache_was_cleared_says_that_the_state_was_not_kept(
+    open_tiny: OpenTiny, tmp_path: Path, cause: Callable[[Chats], None]
+) -> None:
+    chats = Chats(open_tiny(disk_folder=tmp_path))
+    chats.send(LONG)
+    cause(chats)
+    report = chats.send("two")
+    fed = report.read + report.replayed
+    line = line_of(report)
+    assert line.text.startswith(
+        f"Read {fed} tokens, {report.replayed} of them again: their state was not kept"
+    )
+    assert line.kind is READ
+
+
+def test_line_of_a_chat_in_memory_is_not_changed_by_clearing_the_disk(
+    open_tiny: OpenTiny, tmp_path: Path
+) -> None:
+    chats = Chats(open_tiny(disk_folder=tmp_path))
+    chats.send(LONG)
+    clear(chats)
+    chats.do("evict", what="snapshots")
+    chats.client.set_disk(str(tmp_path), enabled=False, budget_bytes=None)
+    assert "their saved state had to make room" in line_of(chats.send("two")).text
 
 
 def test_line_of_text_added_after_a_reload_does_not_call_the_earlier_text_new(

@@ -17,7 +17,7 @@ from engine.cache.disk import saving, writer
 from engine.cache.disk.folder import FolderLock
 from engine.cache.disk.rates import Rates
 from engine.cache.disk.record import RecordKind, read_header
-from engine.events import ReadAhead, RequestFinished, Shutdown
+from engine.events import ReadAhead, RequestFinished, Shutdown, UnloadModel
 from engine.questions import (
     AnyQuestion,
     ClearDisk,
@@ -27,7 +27,7 @@ from engine.questions import (
     ForgetUnknown,
     NextPrompt,
 )
-from engine.types import ConversationId, Message, Role
+from engine.types import ConversationId, Message, Request, RequestId, Role
 from tests.fakes.asking import ask, cache_of, reply_of, submit, user
 from tests.fakes.engine_fixtures import OpenTiny
 from tests.fakes.inline_engine import InlineClient
@@ -317,6 +317,45 @@ def test_clear_deletes_the_records_of_all_models(open_tiny: OpenTiny, tmp_path: 
     _close(other)
 
 
+@pytest.mark.parametrize("cause", ["unloaded", "set aside", "switched off"])
+def test_statistics_without_a_tier_have_the_size_of_the_folder(
+    open_tiny: OpenTiny, tmp_path: Path, cause: str
+) -> None:
+    folder = tmp_path / "cache"
+    client = open_tiny("llama", disk_folder=folder)
+    _turns(client, 2)
+    if cause == "switched off":
+        client.set_disk(str(folder), enabled=False, budget_bytes=None)
+    elif cause == "set aside":
+        client.unload_model()
+    else:
+        client.send(UnloadModel())
+    client.run_until_idle()
+    assert client.core.disk is None
+    size = sum(file.stat().st_size for file in folder.glob("*/*"))
+    found = client.answer(client.report_cache()).statistics
+    assert found.disk_bytes == size > 0
+    assert (found.disk_model_bytes, found.disk_conversations) == (0, 0)
+    assert found.disk_written_today_bytes > 0
+    assert bool(found.disk_budget_bytes) is (cause != "switched off")
+    assert client.answer(client.report_chats()).other_disk_bytes == size
+
+    cleared = client.answer(client.clear_disk()).statistics
+    assert cleared.disk_bytes == 0
+    assert client.answer(client.report_chats()).other_disk_bytes == 0
+
+
+def test_statistics_without_a_folder_have_no_bytes_on_disk(
+    open_tiny: OpenTiny, tmp_path: Path
+) -> None:
+    client = open_tiny("llama")
+    for folder in (None, str(tmp_path / "none")):
+        if folder is not None:
+            client.set_disk(folder, enabled=False, budget_bytes=None)
+        found = client.answer(client.report_cache()).statistics
+        assert (found.disk_bytes, found.disk_budget_bytes, found.disk_problem) == (0, 0, None)
+
+
 @pytest.mark.parametrize(("holder", "reason"), [("1", "Another Rejoinder"), ("", "Off until")])
 def test_statistics_have_the_reason_why_the_tier_is_off(
     open_tiny: OpenTiny, tmp_path: Path, holder: str, reason: str
@@ -376,10 +415,20 @@ def test_state_is_fetched_ahead_into_free_memory(
 ) -> None:
     messages = _two_runs(open_tiny, tmp_path, kind)
     second = open_tiny(kind, disk_folder=tmp_path, idle_work=True)
+    request = Request(
+        request_id=RequestId("counted"),
+        conversation_id=ConversationId("A"),
+        messages=(*messages, user("more")),
+        new_messages=frozenset({len(messages)}),
+    )
+    before = second.answer(second.count_tokens(request))
     second.send(
         ReadAhead(conversation_id=ConversationId("A"), messages=tuple(messages), fetch_only=True)
     )
     second.run_until_idle()
+    after = second.answer(second.count_tokens(request))
+    assert before.num_on_disk == before.num_cached == after.num_cached > 0
+    assert after.num_on_disk == 0, "it is in memory now"
     assert second.core.disk is not None
     assert second.core.disk.statistics().read_bytes > 0
 

@@ -17,7 +17,8 @@ def check_plans(monkeypatch: pytest.MonkeyPatch) -> None:
     def checked(self: Runner, request: Request, prompt: Prompt, clock: Clock) -> Sequence:
         damaged = _num_damaged(self)
         planner = self._planner  # pyright: ignore[reportPrivateUsage]
-        foreseen = planner.foresee(request, prompt)
+        state = planner.restorable(request.conversation_id, prompt.token_ids)
+        foreseen = planner.foresee(request, prompt, state)
         sequence = restore(self, request, prompt, clock)
         is_faulty = sequence.lease.faulted or _num_damaged(self) != damaged
         assert request.side or is_faulty or sequence.plan == foreseen

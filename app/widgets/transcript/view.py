@@ -59,7 +59,7 @@ from app.widgets.transcript.rows.find_matches import FindMatches
 from app.widgets.transcript.rows.formula_shelf import FormulaShelf
 from app.widgets.transcript.rows.layout_cache import LayoutCache
 from app.widgets.transcript.rows.look import Look, PaperLook
-from app.widgets.transcript.rows.row import RowAction, Target
+from app.widgets.transcript.rows.row import Target
 from app.widgets.transcript.search.find_controller import FindController
 from app.widgets.transcript.search.marks import MarkedBar
 from app.widgets.transcript.search.match_finder import MatchFinder
@@ -322,9 +322,6 @@ class TranscriptView(QAbstractScrollArea):
         self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self._jump.hide()
 
-    def _on_tip_shown(self, message: int, action: RowAction, add: object) -> None:
-        self.tip_shown.emit(self._stack.layouts[message].item.key, action, add)
-
     def _connect(self) -> None:
         self._theme.changed.connect(self._apply_look)
         self._buffer.due.connect(self.flush)
@@ -332,7 +329,7 @@ class TranscriptView(QAbstractScrollArea):
         self.click_actions.folded.connect(self._reflow)
         self._pointer.changed.connect(self.viewport().update)
         self._focus.moved.connect(self.focus_moved)
-        self._mouse.tip_shown.connect(self._on_tip_shown)
+        self._mouse.tip_shown.connect(self.tip_shown)
         self._focus.moved.connect(self._canvas.announce_focus)
         self._jump.entered.connect(self._pointer.leave)
         self._jump.clicked.connect(self.jump_to_latest)

@@ -99,7 +99,7 @@ class RecordFolder:
 
     @property
     def daily_file(self) -> Path:
-        return self._root / _WRITTEN
+        return daily_file_of(self._root)
 
     def file(self, entry: IndexedRecord) -> Path:
         return self.path / (entry.address + SUFFIX)
@@ -127,10 +127,6 @@ class RecordFolder:
         if others:
             shutil.rmtree(others[0], ignore_errors=True)
         return bool(others)
-
-    def free_bytes(self) -> int:
-        """Return the free space of the disk."""
-        return shutil.disk_usage(self.path).free
 
     def _others(self) -> list[Path]:
         return [p for p in self._root.iterdir() if p.is_dir() and p != self.path]
@@ -193,6 +189,16 @@ def forget_in_other_folders(root: Path, used: str | None, conversation_id: str) 
                 folder.delete(removed)
                 entries = list(folder.index.entries.values())
                 folder.save_index(packed(entries, folder.extra))
+
+
+def daily_file_of(root: Path) -> Path:
+    """Return the file with the bytes that were written today."""
+    return root / _WRITTEN
+
+
+def stored_bytes(root: Path) -> int:
+    """Return the size of the records of all models."""
+    return sum(_folder_bytes(path) for path in root.iterdir() if path.is_dir())
 
 
 def delete_all(root: Path) -> None:

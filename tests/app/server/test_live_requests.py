@@ -16,6 +16,7 @@ from app.server.answer import DeliveredAnswer
 from app.server.chat_request import Called, ChatRequest, Ended, Said, SignOfLife, Thought
 from app.server.errors import invalid
 from app.server.live_requests import (
+    MAX_BARRED,
     MAX_CHARS,
     MAX_ENDED,
     LiveRequests,
@@ -137,6 +138,39 @@ def test_refused_request_is_seen_with_its_reason_and_without_texts(served: Serve
     assert "secret" not in refused.report.line
     assert not refused.has_texts
     assert served.look(refused.number).texts is None
+
+
+@pytest.mark.parametrize(
+    ("path", "key", "line"),
+    [
+        (PATH, "wrong", words.WRONG_KEY),
+        (PATH, "", words.WRONG_KEY),
+        ("/v1/none", KEY, words.NO_ROUTE),
+    ],
+)
+def test_request_with_a_wrong_key_or_address_is_seen_without_texts(
+    served: ServedModel, path: str, key: str, line: str
+) -> None:
+    headers = {"authorization": f"Bearer {key}", "user-agent": "x/1"}
+    served.send("POST", path, asked("secret"), headers)
+    seen = newest(served)
+
+    assert seen.state is RequestState.ENDED
+    assert seen.report is not None
+    assert seen.report.line == words.failed("x", line)
+    assert not seen.has_texts
+    assert served.look(seen.number).texts is None
+
+
+def test_requests_with_a_wrong_key_do_not_displace_the_others(served: ServedModel) -> None:
+    served.post(PATH, **asked(temperature="hot"))
+    kept = newest(served).number
+    for _ in range(2 * MAX_ENDED):
+        served.send("GET", "/v1/models", headers={"authorization": "Bearer wrong"})
+    numbers = [one.number for one in served.look().requests]
+
+    assert kept in numbers
+    assert sum(number > kept for number in numbers) == MAX_BARRED
 
 
 def test_client_that_left_is_named(served: ServedModel) -> None:

@@ -155,4 +155,5 @@ def test_no_request_begins_while_the_server_stops(served: ServedModel) -> None:
 
     with pytest.raises(ServerError) as refused:
         asyncio.run(begin())
-    assert (refused.value.kind, refused.value.message) == (ErrorKind.UNAVAILABLE, words.STOPPED)
+    assert refused.value.kind is ErrorKind.UNAVAILABLE
+    assert refused.value.message == words.SERVER_STOPPED

@@ -11,7 +11,7 @@ from app.conversation.folder import Folder, FolderColor
 from app.conversation.folding import search_text
 from app.conversation.placement import NO_PLACE, FolderId, Placement
 from app.conversation.preset import Preset
-from app.conversation.tree import MessageStatus, NodeId, Setup, shown_path
+from app.conversation.tree import DraftEdit, MessageStatus, NodeId, Setup, shown_path
 from app.store.conversations import open_store
 from app.store.database import Database
 from app.store.opening import migrate
@@ -97,6 +97,8 @@ def test_a_database_of_every_format_opens(tmp_path: Path, number: int) -> None:
     assert files == ([("first.txt", "The first file.")] if number >= 8 else [])
     drafts_of = [(one.name, one.num_pages, one.part) for one in conv.draft_attachments]
     assert drafts_of == ([("draft.pdf", 3, "Page 2")] if number >= 8 else [])
+    edits = (DraftEdit(NodeId("A3u"), "two and a half"),)
+    assert conv.draft_edits == (edits if number >= 16 else ())
     gone = conv.nodes.get(NodeId("A6r"))
     assert (gone and gone.deleted_at) == (6.5 if number >= 3 else None)
     assert unseen == {"A"}, "the last reply was cut off"

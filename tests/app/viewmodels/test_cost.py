@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.viewmodels.cost import cost_line
+from app.viewmodels.cost import cost_line, other_model_cost
 from app.viewmodels.reading import ToRead
 from engine.reading_pace import ReadingTime
 from engine.usage import PromptPlan, Reason, ReasonKind
@@ -51,3 +51,10 @@ AGAIN = PromptPlan(
 )
 def test_line_names_what_is_read_and_the_time(to_read: ToRead, line: str) -> None:
     assert cost_line(to_read) == line
+
+
+def test_other_model_reads_a_long_chat() -> None:
+    sentence = "Another model first reads this chat: about 14,000 tokens."
+    assert other_model_cost(14_310, 2) == sentence
+    assert other_model_cost(14_310, 1) == "", "there is no other model"
+    assert other_model_cost(200, 2) == other_model_cost(None, 2) == ""

@@ -250,9 +250,9 @@ STOP = StateLink.STOP
 @pytest.mark.parametrize(
     ("phase", "links"),
     [
-        (planned(new(3_000), read=3_000, wait_ms=400.0), (StateLink.WHY,)),
-        (planned(new(3_000), read=3_000), ()),  # before the first word
-        (planned(new(3_000), read=3_000, unread=9), (StateLink.WHY,)),  # stopped
+        (planned(new(3_000), read=3_000, wait_ms=400.0), ()),  # all of it was new
+        (planned(again(ReasonKind.NOT_KEPT, 500), replayed=500), ()),  # before the first word
+        (planned(again(ReasonKind.NOT_KEPT, 500), replayed=500, unread=9), (StateLink.WHY,)),
         (planned(new(24), restored=3_000, read=24, wait_ms=400.0), ()),  # green
         (planned(restored=3_000, wait_ms=5_000.0), ()),  # nothing read
         (
@@ -261,7 +261,7 @@ STOP = StateLink.STOP
         ),
     ],
 )
-def test_line_about_tokens_that_were_read_links_to_their_reasons(
+def test_line_that_names_a_cause_links_to_the_reasons(
     phase: Planned, links: tuple[StateLink, ...]
 ) -> None:
     assert state_line(phase).links == links
@@ -373,6 +373,18 @@ def test_line_gives_up_the_cause_before_the_parts_of_a_wait_that_tokens_did_not_
     )  # fmt: skip
 
 
+def test_line_with_a_link_keeps_the_cause_that_the_link_is_about() -> None:
+    lost = again(ReasonKind.MODEL_RELOADED, 514)
+    phase = planned(lost, new(15), replayed=514, read=15, wait_ms=12_000, queue_ms=8300)
+    line = state_line(replace(phase, load_ms=8300))
+    assert StateLink.STORAGE in line.links
+    assert all("the model was reloaded" in text.lower() for text in (line.text, *line.shorter))
+    assert line.shorter[-2:] == (
+        "Read 529 tokens, 514 of them again: the model was reloaded",
+        "The model was reloaded",
+    )
+
+
 def test_line_without_room_keeps_the_time_of_loading_and_leaves_out_short_parts() -> None:
     waited = planned(new(12), restored=84, read=12, wait_ms=9_000, queue_ms=8_000)
     loaded = replace(waited, load_ms=5_000)
@@ -435,8 +447,37 @@ def test_tooltip_has_durations_and_reasons() -> None:
     assert line.explained.splitlines() == [line.text, "Restored in 6 ms, read in 394 ms.", SENTENCE]
 
 
-def test_tooltip_of_many_reasons_has_four_sentences() -> None:
+def said(kind: ReasonKind, num_tokens: int, text: str) -> Reason:
+    return replace(reason(kind, num_tokens), text=text)
+
+
+def test_tooltip_of_many_reasons_has_six_lines() -> None:
     line = state_line(planned(*(new(10) for _ in range(450)), read=4500, wait_ms=9000))
     lines = line.explained.splitlines()
-    assert len(lines) == 4
-    assert lines[-1] == "And 449 more reasons: 4,490 tokens."
+    assert len(lines) == 6
+    assert lines[-1] == "And 447 more reasons: 4,470 tokens."
+
+
+def test_tooltip_with_all_other_sentences_names_the_reasons() -> None:
+    first = said(ReasonKind.MODEL_CHANGED, 510, "Another model.")
+    last = said(ReasonKind.NEW_MESSAGE, 15, "A new message.")
+    phase = planned(first, last, restored=512, replayed=510, read=15, wait_ms=18_000)
+    line = state_line(replace(phase, plan=replace(phase.plan, restored_ahead=512)))
+    assert line.details[-2:] == ("Another model.", "A new message.")
+
+
+def test_tooltip_has_the_reason_of_few_tokens_that_were_read_again() -> None:
+    # The line itself says neither "new" nor "again" then.
+    first = said(ReasonKind.NOT_KEPT, 96, "Not kept.")
+    phase = planned(first, new(15), restored=512, replayed=96, read=15, wait_ms=9000)
+    line = state_line(replace(phase, plan=replace(phase.plan, restored_ahead=512)))
+    assert "again" not in line.text
+    assert "Not kept." in line.details
+
+
+def test_tooltip_without_room_names_the_largest_reasons_in_the_order_of_the_prompt() -> None:
+    counts = (3, 500, 2, 40, 1)
+    reasons = [said(ReasonKind.NEW_MESSAGE, one, f"{one} tokens.") for one in counts]
+    phase = planned(*reasons, restored=512, read=546, wait_ms=9000)
+    line = state_line(replace(phase, plan=replace(phase.plan, restored_ahead=512)))
+    assert line.details[2:] == ("500 tokens.", "40 tokens.", "And 3 more reasons: 6 tokens.")

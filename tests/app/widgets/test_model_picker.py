@@ -320,3 +320,17 @@ def test_picker_shows_a_line_while_something_is_downloaded(
     stage.core.hub.downloads_changed.emit()
     assert not picker.fetching.isVisible()
     picker.hide()
+
+
+def test_picker_tells_what_another_model_reads_of_the_chat(make_stage: MakeStage) -> None:
+    stage = make_stage(catalog=FakeCatalog(cards=(DEMO, card())))
+    stage.run(CommandId.CHOOSE_MODEL)
+    assert stage.window.picker.cost.isHidden(), "there is no chat to read"
+    stage.window.picker.close()
+    stage.chat("Hello", "word " * 3_500)
+    stage.wait_until(lambda: stage.core.prompt_sizes.num_tokens is not None)
+    stage.run(CommandId.CHOOSE_MODEL)
+    cost = stage.window.picker.cost
+    assert cost.isVisible()
+    assert cost.text() == "Another model first reads this chat: about 4,400 tokens."
+    stage.window.picker.close()

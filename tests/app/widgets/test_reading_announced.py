@@ -83,6 +83,28 @@ def test_long_chat_is_announced_until_it_is_read_ahead(stage: Stage) -> None:
     assert "will first read" not in stage.composer.caption, "the rest takes less than 10 s"
 
 
+def test_reading_of_another_version_is_not_announced_and_delays_no_count(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
+    stage.run(CommandId.REGENERATE)
+    stage.answer("Good day")
+    for done in range(0, 17_000, 1_000):
+        stage.engine.work_idly(done, 20_400, shown=stage.current)
+        stage.settle()
+        stage.rig.origin.tick_s += 10.0
+    assert "will first read" in stage.composer.caption
+    before = len(stage.engine.counts)
+    stage.run(CommandId.PREVIOUS_VERSION)
+    stage.engine.work_idly(
+        16_500, 20_400, shown=stage.current
+    )  # until the engine hears of the change
+    stage.wait_until(lambda: len(stage.engine.counts) > before)
+    stage.settle()
+    assert "will first read" not in stage.composer.caption
+    stage.engine.work_idly(0, 9_000, shown=stage.current)
+    stage.settle()
+    assert "will first read about 9,000 tokens" in stage.composer.caption
+
+
 def test_chat_is_counted_when_another_one_is_read_ahead_after_it(stage: Stage) -> None:
     ask(stage, LONG)
     stage.engine.work_idly(0, 4_000, shown=stage.current)

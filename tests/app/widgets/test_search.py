@@ -154,6 +154,30 @@ def test_click_opens_the_message_on_its_branch(chats: Stage) -> None:
     assert "They dive into the snow." in chats.texts
 
 
+def test_version_that_a_result_has_shown_is_undone_and_redone(chats: Stage) -> None:
+    view = chats.pane.view
+    chats.click_row("How do foxes hunt?")
+    view.editor_host.submitted.emit(chats.items[2].key, "And in summer?")
+    chats.settle()
+    chats.answer("They eat berries.")
+    newest = chats.texts
+    results = search(chats, "snow")
+    rect = results.visualItemRect(results.item(1))
+    QTest.mouseClick(results.viewport(), Qt.MouseButton.LeftButton, pos=rect.center())
+    chats.settle()
+    found = chats.texts
+    assert chats.window.commands[CommandId.UNDO].text() == "Undo Show Version 1"
+    chats.run(CommandId.UNDO)
+    assert chats.texts == newest
+    chats.run(CommandId.REDO)
+    assert chats.texts == found
+    # A result on the branch on show is no step.
+    QTest.mouseClick(results.viewport(), Qt.MouseButton.LeftButton, pos=rect.center())
+    chats.settle()
+    chats.run(CommandId.UNDO)
+    assert chats.texts == newest
+
+
 def test_click_scrolls_to_the_message(chats: Stage) -> None:
     chats.chat("A list, please", "\n\n".join(f"Line {number}" for number in range(80)))
     results = search(chats, "soda")

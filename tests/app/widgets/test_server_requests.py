@@ -134,6 +134,31 @@ def test_stop_ends_the_answer_and_both_sides_say_who_stopped_it(
     assert body["error"]["message"] == server_words.STOPPED_BY_USER
 
 
+@pytest.mark.parametrize("is_waiting", [True, False])
+def test_server_that_is_switched_off_says_so_and_keeps_the_lines_without_texts(
+    stage: Stage, page: ServerPage, send: Send, qtbot: QtBot, is_waiting: bool
+) -> None:
+    stage.engine.hold_start = is_waiting
+    answer = send("Hi.")
+    row = only_row(page, qtbot, "codex")
+    QTest.mouseClick(row.toggle, LEFT)
+    QTest.mouseClick(page.switch, LEFT, pos=page.switch.rect().center())
+    status, body = answer.result(PATIENCE_S)
+    assert status == 503
+    assert body["error"]["message"] == server_words.SERVER_STOPPED
+
+    line = server_words.failed("codex", server_words.SERVER_STOPPED)
+    qtbot.waitUntil(lambda: row.line.text() == line)
+    assert page.requests.rows == {next(iter(page.requests.rows)): row}
+    assert page.requests.empty.isHidden()
+    assert row.toggle.isHidden()
+    assert row.pane is None
+    QTest.mouseClick(page.switch, LEFT, pos=page.switch.rect().center())
+    qtbot.waitUntil(lambda: bool(stage.core.server.state.url))
+    stage.settle()
+    assert [one.line.text() for one in page.requests.rows.values()] == [line]
+
+
 def test_texts_are_shown_on_demand_and_follow_the_answer(
     stage: Stage, page: ServerPage, send: Send, qtbot: QtBot
 ) -> None:
@@ -276,7 +301,7 @@ def test_many_requests_get_rows_in_parts_and_new_figures_need_no_layout(
     assert layouts.number == 0
 
 
-def test_hidden_page_looks_at_nothing_and_a_server_that_stops_forgets_all(
+def test_hidden_page_looks_at_nothing_and_a_server_that_stops_forgets_all_texts(
     stage: Stage, page: ServerPage, send: Send, qtbot: QtBot
 ) -> None:
     answer = send("Hi.")
@@ -290,9 +315,9 @@ def test_hidden_page_looks_at_nothing_and_a_server_that_stops_forgets_all(
     stage.core.preferences.change(server_on=False)
     qtbot.waitUntil(lambda: not stage.core.server.state.url)
 
-    assert not stage.core.server.requests.requests
+    assert not any(one.has_texts for one in stage.core.server.requests.requests)
     assert stage.core.server.requests.texts is None
-    assert not page.requests.rows
+    assert row.pane is None
     assert answer.result(PATIENCE_S)[0] >= 400
 
 

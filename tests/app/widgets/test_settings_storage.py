@@ -15,7 +15,7 @@ from app.widgets.message_sheet import MessageSheet
 from app.widgets.settings_storage import StoragePage
 from app.widgets.settings_window import SettingsWindow
 from engine.events import ModelUnloaded
-from engine.questions import NOTHING_CACHED, CacheReport, ClearDisk, ReportCache
+from engine.questions import NOTHING_CACHED, CacheReport, CacheStatistics, ClearDisk, ReportCache
 from engine.wanted import DiskSettings
 from tests.fakes.stage import Stage
 
@@ -80,7 +80,8 @@ def test_state_on_disk_is_cleared_after_a_question(
 def test_figures_are_requested_only_while_they_are_shown(stage: Stage) -> None:
     page = opened(stage)
     assert any(isinstance(one, ReportCache) for one in stage.engine.questions)
-    assert page.memory.text() == page.used.text() == "Nothing yet"
+    assert page.memory.text() == "Nothing yet"
+    assert page.used.text() == page.written.text() == "Measuring…"
     stage.engine.answer(ReportCache, CacheReport(CACHED))
     stage.settle()
     assert page.memory.text() == "1.2 GB of 3 GB, 1 chat"
@@ -92,9 +93,49 @@ def test_figures_are_requested_only_while_they_are_shown(stage: Stage) -> None:
     stage.settle()
     assert page.used.text() == "Cached state is not kept on disk any more: full."
     page.window().close()
-    count = len(stage.engine.questions)
+    count = stage.engine.questions.count(ReportCache())
     stage.wait(1100)
-    assert len(stage.engine.questions) == count
+    assert stage.engine.questions.count(ReportCache()) == count
+
+
+UNLOADED = replace(
+    CACHED,
+    total_bytes=0,
+    budget_bytes=0,
+    num_conversations=0,
+    disk_model_bytes=0,
+    disk_conversations=0,
+)
+
+
+@pytest.mark.parametrize(
+    ("found", "used", "written"),
+    [
+        (UNLOADED, "450 MB of 20 GB", "12 MB"),
+        (replace(UNLOADED, disk_budget_bytes=0), "450 MB", "12 MB"),
+        (NOTHING_CACHED, "Nothing yet", "Nothing yet"),
+        (replace(NOTHING_CACHED, disk_budget_bytes=20 * 10**9), "Nothing yet", "Nothing yet"),
+    ],
+)
+def test_page_without_a_model_has_the_size_on_disk(
+    stage: Stage, found: CacheStatistics, used: str, written: str
+) -> None:
+    page = opened(stage)
+    stage.engine.answer(ReportCache, CacheReport(found))
+    stage.settle()
+    assert (page.memory.text(), page.used.text()) == ("Nothing yet", used)
+    assert page.written.text() == written
+
+
+def test_page_keeps_the_size_on_disk_while_a_model_is_loading(stage: Stage) -> None:
+    page = opened(stage)
+    stage.engine.answer(ReportCache, CacheReport(CACHED))
+    stage.settle()
+    stage.engine.hold_load = True
+    stage.core.models.load_again()
+    stage.settle()
+    assert (page.memory.text(), page.used.text()) == ("Nothing yet", "450 MB of 20 GB")
+    assert page.written.text() == "12 MB"
 
 
 def test_memory_line_shows_chats_in_memory_and_opens_storage(stage: Stage) -> None:

@@ -14,6 +14,7 @@ from app.widgets.commands import CommandId, tooltip
 from app.widgets.key_choices import keys_of, refusal
 from app.widgets.settings_shortcuts import ShortcutsPage
 from app.widgets.settings_window import SettingsWindow
+from app.widgets.shortcut_sheet import shortcuts
 from tests.app.conftest import MakeStage
 from tests.fakes.stage import CTRL, SHIFT, Key, Stage
 
@@ -35,6 +36,13 @@ def opened(stage: Stage) -> ShortcutsPage:
 def choose(page: ShortcutsPage, title: str, key: Key, modifiers: Qt.KeyboardModifier) -> None:
     page.shown[title].click()
     QTest.keyClick(page.shown[title], key, modifiers)
+
+
+@pytest.mark.parametrize("return_sends", [True, False])
+def test_sheet_has_the_keys_of_nine_chats_and_of_an_edited_answer(*, return_sends: bool) -> None:
+    rows = dict(shortcuts({}, return_sends=return_sends)["While Writing and Reading"])
+    assert rows["First to Ninth Chat in the List"] == "Ctrl+1 to Ctrl+9"
+    assert rows["Save Edited Answer"] == "Ctrl+Return"
 
 
 def test_chosen_keys_run_their_command_and_are_shown_everywhere(stage: Stage) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import pytest
@@ -141,14 +141,29 @@ def texts(found_reasons: Sequence[Reason]) -> list[str]:
 
 
 def at(
-    restored: int, matched: int | None = None, *, faulted: int = 0, needs_points: bool = True
+    restored: int,
+    matched: int | None = None,
+    *,
+    faulted: int = 0,
+    needs_points: bool = True,
+    was_deleted: bool = False,
 ) -> PrefixHit:
     return PrefixHit(
         restored=restored,
         matched=restored if matched is None else matched,
         faulted=faulted,
         needs_points=needs_points,
+        was_deleted=was_deleted,
     )
+
+
+def held(num_tokens: int) -> Callable[[ConversationId, Sequence[int]], int]:
+    """Return a memory that holds this number of tokens of every prompt."""
+
+    def in_memory(_conversation_id: ConversationId, _token_ids: Sequence[int]) -> int:
+        return num_tokens
+
+    return in_memory
 
 
 FIRST = ask(SYSTEM, ONE, new=[0, 1])
@@ -302,6 +317,41 @@ def test_crash_in_an_answer_explains_the_loss_of_its_question_to_another_version
     asked = replace(asked, request=replace(asked.request, is_unsaved=True))
     found = reasons(History(), asked, at(10))
     assert brief(found) == [(ReasonKind.INTERRUPTED, 10, asked.num_tokens - 10)]
+
+
+def test_crash_is_no_reason_for_a_question_whose_state_was_deleted() -> None:
+    cut = replace(STRIPPED, message=replace(STRIPPED.message, reply=None))
+    asked = ask(SYSTEM, ONE, cut, SECOND, tail=(), new=[3])
+    found = reasons(History(), asked, at(0, was_deleted=True))
+    assert brief(found) == [
+        (ReasonKind.NOT_KEPT, 0, 20),
+        (ReasonKind.INTERRUPTED, 20, 8),
+        (ReasonKind.NEW_MESSAGE, 28, 10),
+    ]
+
+
+def test_history_knows_until_the_next_prompt_that_state_was_deleted(history: History) -> None:
+    assert not history.was_deleted(CHAT)
+    history.forget(CHAT)
+    assert history.was_deleted(CHAT)
+    feed(history, FIRST)
+    assert not history.was_deleted(CHAT)
+    history.forget_model()
+    history.clear_stored(held(0))
+    assert history.was_deleted(CHAT)
+    assert history.was_deleted(ConversationId("of an earlier start"))
+    feed(history, FIRST)
+    assert not history.was_deleted(CHAT)
+
+
+@pytest.mark.parametrize(("num_held", "kind"), [(37, "state_evicted"), (36, "not_kept")])
+def test_deletion_on_disk_is_the_reason_only_for_what_memory_did_not_hold(
+    history: History, num_held: int, kind: str
+) -> None:
+    feed(history, FIRST, REPLY, 37)
+    history.clear_stored(held(num_held))
+    found = reasons(history, ask(SYSTEM, ONE, new=[]), at(0))
+    assert {reason.kind for reason in found} == {ReasonKind(kind)}
 
 
 def test_edited_answer_is_not_taken_for_one_that_a_crash_cut_off() -> None:

@@ -16,13 +16,13 @@ class EditorHost(QObject):
 
     At most one editor is open. If the message is deleted or another branch or conversation is
     shown, the editor closes without Save or Cancel. Changed text is then kept until the message is
-    edited again, or the user quits.
+    edited again, or the user quits. The binding stores it, so a crash does not lose it.
     """
 
     submitted = Signal(str, str)  # arguments: key of the message, new text
     cancelled = Signal(str)  # argument: key of the message
     dropped = Signal(str, object)  # arguments: key of the message, TypedEdit that was cancelled
-    edited = Signal()  # an editor was opened or closed, or its text has changed
+    edited = Signal()  # an editor was opened or closed, or `texts` has changed
     size_changed = Signal()  # the editor's size has changed; the view must lay out again
     focus_left = Signal()  # an editor has closed that had the focus
 
@@ -52,13 +52,20 @@ class EditorHost(QObject):
             self._editor.set_cost(text)
 
     @property
+    def texts(self) -> dict[str, str]:
+        """Changed texts of messages that are neither submitted nor cancelled, by message key."""
+        texts = {key: typed.text for key, typed in self._typed.items()}
+        if self._editor is not None and self._editor.is_changed:
+            texts[self._key] = self._editor.text
+        return texts
+
+    @property
     def changed(self) -> list[str]:
         """Keys of the messages with changed text that is neither submitted nor cancelled.
 
         The last one is that of the open editor, or of the editor that was closed last.
         """
-        is_open = self._editor is not None and self._editor.is_changed
-        return [*self._typed, *([self._key] if is_open else [])]
+        return list(self.texts)
 
     def sync(self, look: Look, *, takes_focus: bool) -> int | None:
         """Open the editor of the message that is being edited, and close any other editor.
@@ -84,11 +91,13 @@ class EditorHost(QObject):
         self.cancelled.emit(key)
         typed = self._typed.pop(key, None)
         if typed is not None:
+            self.edited.emit()
             self.dropped.emit(key, typed)
 
     def restore(self, key: str, typed: TypedEdit) -> None:
         """Let the next editor of a message open with this text."""
         self._typed[key] = typed
+        self.edited.emit()
 
     def set_look(self, look: Look) -> None:
         if self._editor is not None:
@@ -159,4 +168,5 @@ class EditorHost(QObject):
     def _on_submitted(self, text: str) -> None:
         key = self._key
         self.submitted.emit(key, text)
-        self._typed.pop(key, None)
+        if self._typed.pop(key, None) is not None:
+            self.edited.emit()

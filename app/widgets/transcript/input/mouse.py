@@ -22,9 +22,9 @@ class MouseFilter(QObject):
     The filter also sets the shape of the mouse cursor.
     """
 
-    # The tooltip of a button is shown. Arguments: index of the message, RowAction, a function that adds
+    # The tooltip of a button is shown. Arguments: key of the message, RowAction, a function that adds
     # the cost of the action to the tooltip.
-    tip_shown = Signal(int, object, object)
+    tip_shown = Signal(str, object, object)
 
     def __init__(self, pointer: Pointer, area: QAbstractScrollArea) -> None:
         super().__init__(area)
@@ -63,11 +63,11 @@ class MouseFilter(QObject):
         drag.exec(Qt.DropAction.CopyAction)
 
     def _show_tip(self, event: QHelpEvent) -> None:
-        hit, message = self._pointer.hit, self._pointer.message
+        hit, key = self._pointer.hit, self._pointer.key
         show_tip(self._area, event.globalPos(), "" if hit is None else hit.tip)
-        if hit is not None and message is not None:
+        if hit is not None and key is not None:
             add = partial(self._add_cost, hit, event.globalPos())
-            self.tip_shown.emit(message, hit.at.target.action, add)
+            self.tip_shown.emit(key, hit.at.target.action, add)
 
     def _add_cost(self, hit: MessageHit, at: QPoint, cost: str) -> None:
         if self._pointer.hit == hit and is_tip_shown():

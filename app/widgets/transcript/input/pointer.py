@@ -76,6 +76,11 @@ class Pointer(QObject):
         selection.changed.connect(self.changed)
 
     @property
+    def key(self) -> str | None:
+        """The key of the message below the mouse."""
+        return None if self.message is None else self._stack.layouts[self.message].item.key
+
+    @property
     def hovered(self) -> RowTarget | None:
         return None if self.hit is None else self.hit.at
 
