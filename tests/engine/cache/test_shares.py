@@ -139,7 +139,7 @@ def test_bytes_of_chats_equal_the_ledger_at_random_moments(
     open_tiny: OpenTiny, tmp_path: Path, kind: str, moments: int
 ) -> None:
     walker = Walker(open_tiny(kind, disk_folder=tmp_path, max_hot=3), random.Random(7))
-    # The thread that writes to disk decides the moments. So the walk goes on until it has met all.
+    # Walk on until all kinds are met: the thread that writes to disk decides the moments.
     while walker.num_moments < moments or (walker.kinds != MET and walker.num_moments < 5_000):
         walker.act()
         walker.finish()
