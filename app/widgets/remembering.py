@@ -22,7 +22,7 @@ from app.widgets.transcript.rows.gap import line_ink
 from app.words import commands, promise as words
 
 _BAR = Size.CONTROL_LARGE  # height of a bar
-_NEW = 0.26  # width of a new message, as a share of the bar
+_NEW = 0.2  # width of a new message, as a share of the widget
 _LEGEND = (
     (StateKind.INSTANT, words.GREEN),
     (StateKind.ON_DISK, words.BLUE),
@@ -33,7 +33,7 @@ _LEGEND = (
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A part of a bar: its share of the width, its text and its colours."""
+    """A part of a bar: its share of the width of the widget, its text and its colours."""
 
     share: float
     text: str
@@ -62,26 +62,26 @@ class MemoryPicture(QWidget):
         painter.setFont(self._theme.zoomed_font(Type.SMALL))
         text_height, bar_height = self._scaled(Type.SMALL.line), self._scaled(_BAR)
         top = 0.0
-        for title, width, parts in self._rows():
+        for title, parts in self._rows():
             painter.setPen(QColor(self._theme.colors.secondary))
             line = QRectF(0, top, self.width(), text_height)
             painter.drawText(line, Qt.AlignmentFlag.AlignLeft, title)
             top += text_height + Space.XS
-            self._paint_bar(painter, QRectF(0, top, width * self.width(), bar_height), parts)
+            self._paint_bar(painter, QRectF(0, top, self.width(), bar_height), parts)
             top += bar_height + Space.L
 
     def _scaled(self, height: int) -> int:
         return round(height * max(1.0, self._theme.zoom))
 
-    def _rows(self) -> tuple[tuple[str, float, tuple[_Part, ...]], ...]:
-        """Return title, width and parts of each bar. The chat grows from bar to bar."""
+    def _rows(self) -> tuple[tuple[str, tuple[_Part, ...]], ...]:
+        """Return title and parts of each bar. What is restored is as long as the bar before."""
         colors = self._theme.colors
         read = StateInk(colors.secondary, colors.hover)
         new = _Part(_NEW, words.READ, read)
         return (
-            (words.FIRST_MESSAGE, 0.6, (_Part(1.0, words.READ, read),)),
-            (words.NEXT_MESSAGE, 0.8, (_Part(1 - _NEW, words.RESTORED, colors.instant), new)),
-            (words.AFTER_RESTART, 1.0, (_Part(1 - _NEW, words.FROM_DISK, colors.on_disk), new)),
+            (words.FIRST_MESSAGE, (_Part(1 - 2 * _NEW, words.READ, read),)),
+            (words.NEXT_MESSAGE, (_Part(1 - 2 * _NEW, words.RESTORED, colors.instant), new)),
+            (words.AFTER_RESTART, (_Part(1 - _NEW, words.FROM_DISK, colors.on_disk), new)),
         )
 
     def _paint_bar(self, painter: QPainter, bar: QRectF, parts: tuple[_Part, ...]) -> None:
