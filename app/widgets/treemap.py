@@ -250,6 +250,8 @@ class Treemap(QWidget):
             painter.save()
             painter.setClipPath(outline)
             painter.fillRect(lower, QColor(colors.on_disk.tint))
+            painter.setPen(QPen(QColor(colors.on_disk.ink), 1))  # the tints alone hardly differ
+            painter.drawLine(lower.topLeft(), lower.topRight())
             painter.restore()
         is_hovered = row.key == self._hovered
         painter.strokePath(outline, QPen(QColor(ink.ink if is_hovered else colors.strong_line), 1))

@@ -59,7 +59,8 @@ def _report(ids: list[str]) -> HeldChats:
             memory_bytes=memory_mb * _MB,
             memory_tokens=tokens,
             disk_bytes=disk_mb * _MB,
-            disk_tokens=disk_mb * 20,
+            disk_tokens=(tokens or disk_mb * 20) if disk_mb else 0,
+            last_tokens=tokens,
             is_pinned=number == 0,
             is_in_use=number == 5,
         )
@@ -76,6 +77,7 @@ def _report(ids: list[str]) -> HeldChats:
     )
     return HeldChats(
         chats=(*chats, program),
+        is_disk_open=True,
         shared_bytes=96 * _MB,
         shared_disk_bytes=96 * _MB,
         other_disk_bytes=640 * _MB,

@@ -248,7 +248,7 @@ def test_one_branch_is_compared_with_the_branch_on_show(stage: Stage) -> None:
     assert not window.compare_button.isEnabled(), "it is the branch on show"
     assert window.compare_button.toolTip()
     window.map.set_current(node(window, "And on disk?"))
-    assert window.compare_button.text() == "Compare with Branch on Show"
+    assert window.compare_button.text() == "Compare with Current Branch"
 
     window.compare_button.click()
 
@@ -365,7 +365,7 @@ def test_menu_of_a_message_has_its_actions(stage: Stage) -> None:
     assert texts == [
         "Show in Chat",
         "Select to Compare",
-        "Compare with Branch on Show",
+        "Compare with Current Branch",
         "Delete Branch · 6 messages",
     ]
     menu.actions()[0].trigger()
