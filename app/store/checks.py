@@ -45,7 +45,12 @@ def find_damage(connection: sqlite3.Connection) -> str:
     if not connection.execute("PRAGMA table_info(message_checks)").fetchall():
         return ""  # an earlier format
     connection.create_function("text_checksum", 2, text_checksum, deterministic=True)
-    ((changed,),) = connection.execute(_CHANGED).fetchall()
+    try:
+        ((changed,),) = connection.execute(_CHANGED).fetchall()
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_ERROR:
+            raise
+        return str(error)  # the function got a value that is no text
     return words.changed_texts(changed) if changed else ""
 
 
