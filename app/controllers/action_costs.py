@@ -12,7 +12,7 @@ from app.bridge.engine_bridge import EngineBridge
 from app.controllers.desk import Desk
 from app.controllers.models import ModelsController
 from app.controllers.reading_rate import ReadingRate
-from app.controllers.requests import counted_regenerate, next_turn
+from app.controllers.requests import counted_regenerate, turn_without_draft
 from app.controllers.turns import Turns
 from app.conversation.tree import Conversation, NodeId, Setup, has_messages, show_version, versions
 from app.viewmodels.cost import cost_line
@@ -98,8 +98,7 @@ class ActionCosts(QObject):
             self._ask_next(self._loading[1], self._desk.get(chat))
 
     def _ask_next(self, tell: Tell, conversation: Conversation) -> None:
-        shown = replace(conversation, draft="", draft_attachments=())
-        self._ask(shown, tell, partial(next_turn, shown))
+        self._ask(conversation, tell, partial(turn_without_draft, conversation))
 
     def _ask(
         self,

@@ -8,7 +8,6 @@ another model. While an answer is running in any chat, none is asked for: they w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 from PySide6.QtCore import QObject, QTimer, Signal
@@ -18,7 +17,7 @@ from app.controllers.chat import ChatController
 from app.controllers.desk import Desk
 from app.controllers.models import ModelsController
 from app.controllers.reading_rate import ReadingRate
-from app.controllers.requests import next_turn
+from app.controllers.requests import turn_without_draft
 from app.controllers.turns import Turns
 from app.conversation.forks import is_in_tree
 from app.conversation.tree import Conversation, NodeId, show_branch
@@ -137,5 +136,4 @@ class BranchCosts(QObject):
 
 def branch_prompt(conversation: Conversation, end: NodeId, facts: ModelFacts) -> NextPrompt:
     """Return the known beginning of the next prompt in a branch, without the draft."""
-    shown = show_branch(conversation, end)
-    return next_turn(replace(shown, draft="", draft_attachments=()), facts)
+    return turn_without_draft(show_branch(conversation, end), facts)

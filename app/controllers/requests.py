@@ -117,6 +117,11 @@ def next_turn(
     return _turn_of(conversation, messages, facts)
 
 
+def turn_without_draft(conversation: Conversation, facts: ModelFacts) -> NextPrompt:
+    """Return next_turn() as if nothing was in the composer."""
+    return next_turn(replace(conversation, draft="", draft_attachments=()), facts)
+
+
 def is_stopped_early(conversation: Conversation) -> bool:
     """Return True if the newest message on show was stopped before the first word of its answer."""
     path = shown_path(conversation)

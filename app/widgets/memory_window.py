@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum, auto
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QHideEvent, QKeyEvent, QShowEvent
+from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QVBoxLayout, QWidget
 from typing_extensions import override
 
@@ -27,6 +27,7 @@ from app.widgets.focus_order import set_tab_order
 from app.widgets.line_height import Sentences
 from app.widgets.memory_table import MemoryTable
 from app.widgets.message_sheet import ask_before
+from app.widgets.own_windows import OwnWindow
 from app.widgets.segments import Segments
 from app.widgets.slider import Slider
 from app.widgets.treemap import Treemap
@@ -46,7 +47,7 @@ class MemoryView(Enum):
     TABLE = auto()
 
 
-class MemoryWindow(QWidget):
+class MemoryWindow(OwnWindow):
     """The window. It is not modal. It is created once, and closing only hides it."""
 
     def __init__(self, theme: Theme, core: Core, parent: QWidget) -> None:
@@ -308,10 +309,3 @@ class MemoryWindow(QWidget):
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
         self._core.memory_map.watch(shown=False)
-
-    @override
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() == Qt.Key.Key_Escape:
-            self.close()
-        else:
-            super().keyPressEvent(event)

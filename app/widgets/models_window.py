@@ -7,9 +7,8 @@ from enum import Enum, auto
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, QUrl
-from PySide6.QtGui import QDesktopServices, QKeyEvent
+from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
-from typing_extensions import override
 
 from app.controllers.core import Core
 from app.theme.tokens import Size, Space
@@ -21,6 +20,7 @@ from app.widgets.fields import LineField
 from app.widgets.model_defaults import ModelDefaultsSheet
 from app.widgets.model_removal import ModelRemoval
 from app.widgets.offer_list import OfferList
+from app.widgets.own_windows import OwnWindow
 from app.widgets.segments import Segments
 from app.widgets.window_size import keep_on_screen, within_screen
 from app.words import hub as words
@@ -35,7 +35,7 @@ class ModelsTab(Enum):
     DOWNLOADS = auto()
 
 
-class ModelsWindow(QWidget):
+class ModelsWindow(OwnWindow):
     """The window of models. It is not modal. It is created once, and closing only hides it."""
 
     def __init__(self, core: Core, parent: QWidget) -> None:
@@ -246,10 +246,3 @@ class ModelsWindow(QWidget):
             return
         files = {one.key: Path(one.folder, one.chosen) for one in core.hub.downloads}
         core.opening.open((files.get(key, Path(key)),))
-
-    @override
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() == Qt.Key.Key_Escape:
-            self.close()
-        else:
-            super().keyPressEvent(event)

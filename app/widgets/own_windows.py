@@ -9,11 +9,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QChildEvent, QEvent, QObject, QPoint, QRect, Qt
-from PySide6.QtGui import QAction
+from PySide6.QtGui import QAction, QKeyEvent
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
 _KINDS = frozenset({Qt.WindowType.Window, Qt.WindowType.Dialog, Qt.WindowType.Sheet})
+
+
+class OwnWindow(QWidget):
+    """A window beside the main window, which Esc closes."""
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.close()
+        else:
+            super().keyPressEvent(event)
 
 
 class OwnWindows(QObject):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
     QFrame,
@@ -15,7 +14,6 @@ from PySide6.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
-from typing_extensions import override
 
 from app.controllers.core import Core
 from app.theme.icons import GRID, Icon
@@ -25,6 +23,7 @@ from app.theme.window_style import TAB_ZOOM
 from app.widgets.button import focus_checked
 from app.widgets.commands import Actions, CommandId
 from app.widgets.focus_order import set_tab_order
+from app.widgets.own_windows import OwnWindow
 from app.widgets.scroller import VerticalScroller
 from app.widgets.settings_advanced import AdvancedPage
 from app.widgets.settings_appearance import AppearancePage
@@ -39,7 +38,7 @@ from app.widgets.window_size import keep_on_screen, most_of_screen, within_scree
 from app.words import server_page, settings as words, shortcuts
 
 
-class SettingsWindow(QWidget):
+class SettingsWindow(OwnWindow):
     """The settings window. It is not modal. It is created once, and closing only hides it."""
 
     def __init__(self, theme: Theme, core: Core, actions: Actions, parent: QWidget) -> None:
@@ -190,10 +189,3 @@ class SettingsWindow(QWidget):
         for icon, tab in self.tabs.items():
             tab.setIconSize(QSize(size, size))
             tab.setIcon(self._theme.icons.icon(icon, color, size=size))
-
-    @override
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() == Qt.Key.Key_Escape:
-            self.close()
-        else:
-            super().keyPressEvent(event)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QKeyEvent, QPaintEvent
+from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
@@ -41,6 +41,7 @@ from app.widgets.button import Button
 from app.widgets.color_dot import ColorDot
 from app.widgets.focus_order import set_tab_order
 from app.widgets.line_height import Sentences
+from app.widgets.own_windows import OwnWindow
 from app.widgets.prompt_bar import PromptBar, origin_ink
 from app.widgets.scroller import VerticalScroller
 from app.widgets.window_size import keep_on_screen, within_screen
@@ -81,7 +82,7 @@ class MessageLink(Button):
         QStylePainter(self).drawControl(QStyle.ControlElement.CE_PushButton, option)
 
 
-class WhyWindow(QWidget):
+class WhyWindow(OwnWindow):
     """The window, about one answer. It is not modal. It is created once, and closing only hides it.
 
     Its content follows the settings of the chat, so advice that was taken disappears. An answer that
@@ -284,13 +285,6 @@ class WhyWindow(QWidget):
         self.setMinimumWidth(min(width, Size.NAME_WIDTH))
         self.resize(within_screen(self, QSize(width, height)))
         keep_on_screen(self)
-
-    @override
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() == Qt.Key.Key_Escape:
-            self.close()
-        else:
-            super().keyPressEvent(event)
 
 
 def _beginning(text: str) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import (
     QColor,
-    QKeyEvent,
     QTextBlockFormat,
     QTextCharFormat,
     QTextCursor,
@@ -18,7 +17,6 @@ from PySide6.QtGui import (
     QTextTableFormat,
 )
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QTextBrowser, QVBoxLayout, QWidget
-from typing_extensions import override
 
 from app.conversation.forks import num_shared
 from app.conversation.tree import Conversation, MessageNode
@@ -26,6 +24,7 @@ from app.theme.palette import Theme
 from app.theme.tokens import Size, Space, Type
 from app.viewmodels.comparing import ComparedMessage, ComparedText, compare_branches
 from app.widgets.focus_ring import FocusRing
+from app.widgets.own_windows import OwnWindow
 from app.widgets.window_size import within_screen
 from app.words import branches as words, transcript
 from engine.types import Role
@@ -33,7 +32,7 @@ from engine.types import Role
 Branch = tuple[MessageNode, ...]
 
 
-class CompareWindow(QWidget):
+class CompareWindow(OwnWindow):
     """The window. It is created once, and closing only hides it."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
@@ -153,13 +152,6 @@ class CompareWindow(QWidget):
             cursor.insertText(text[begin:end], marked)
             at = end
         cursor.insertText(text[at:], plain)
-
-    @override
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() == Qt.Key.Key_Escape:
-            self.close()
-        else:
-            super().keyPressEvent(event)
 
 
 def _speaker(node: MessageNode) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from PySide6.QtCore import QPoint, QSize, Qt, Signal
-from PySide6.QtGui import QHideEvent, QKeyEvent, QKeySequence, QResizeEvent
+from PySide6.QtGui import QHideEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 from typing_extensions import override
 
@@ -22,6 +22,7 @@ from app.widgets.button_row import ButtonRow, Label
 from app.widgets.focus_ring import FocusRing
 from app.widgets.key_choices import native
 from app.widgets.menu import Menu, pop_up
+from app.widgets.own_windows import OwnWindow
 from app.widgets.transcript.binding import TranscriptBinding
 from app.widgets.window_size import keep_on_screen, within_screen
 from app.words import branches as words
@@ -30,7 +31,7 @@ from engine.types import ConversationId
 Pair = tuple[tuple[MessageNode, ...], tuple[MessageNode, ...]]
 
 
-class BranchMapWindow(QWidget):
+class BranchMapWindow(OwnWindow):
     """The window. It is not modal. It is created once, and closing only hides it."""
 
     # argument: the ids of the branches' ends whose cost is on show; empty once the window is closed
@@ -265,10 +266,3 @@ class BranchMapWindow(QWidget):
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
         self.ends_seen.emit([])
-
-    @override
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() == Qt.Key.Key_Escape:
-            self.close()
-        else:
-            super().keyPressEvent(event)
