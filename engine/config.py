@@ -15,6 +15,8 @@ GIVEN_SHARE = 0.75
 class EngineConfig:
     """Limits on memory, prompt chunks, time slices and idle work of one engine."""
 
+    # Folder with the files of Message.pictures. None: requests with pictures are refused.
+    picture_folder: Path | None = None
     # Fixed number of bytes for the prefix cache. None: the budget is the device's memory minus the
     # weights and head_room_bytes, and it shrinks while the machine is short of memory.
     cache_budget_bytes: int | None = None

@@ -137,6 +137,7 @@ class ModelFacts:
     # call_end alone is "" if a call ends with the reply.
     call_start: str = ""
     call_end: str = ""
+    sees: bool = False  # True if the model accepts pictures
 
     @property
     def title(self) -> str:

@@ -5,6 +5,7 @@ All classes are frozen and do not use mlx, so that their instances can be passed
 
 from __future__ import annotations
 
+import hashlib
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,11 @@ MAX_DRAFTS: Final = 7  # highest number of drafts that one forward pass verifies
 
 RequestId = NewType("RequestId", str)
 ConversationId = NewType("ConversationId", str)
+
+
+def picture_digest(width: int, height: int, pixels: bytes) -> str:
+    """Return the SHA-256 of a picture, as hex: of its size and its RGB pixels, 8 bits a channel, row by row."""
+    return hashlib.sha256(b"%dx%d " % (width, height) + pixels).hexdigest()
 
 
 class Role(StrEnum):
@@ -86,6 +92,18 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """A picture of a user message, as the model gets it.
+
+    Its file is EngineConfig.picture_folder / f"{digest}.png": RGB pixels, 8 bits a channel.
+    """
+
+    digest: str  # picture_digest of the pixels
+    width: int  # pixels
+    height: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
     """One message of a conversation, as the engine receives it in a request."""
 
@@ -96,6 +114,8 @@ class Message:
     # Positions in `content` where the parts of a user message end that other versions of the
     # message are likely to share: its attached files. The cache keeps a resume point at each one.
     part_ends: tuple[int, ...] = ()
+    # Pictures of a user message. They stand before `content`.
+    pictures: tuple[Picture, ...] = ()
     # Tool calls of an assistant message that a client wrote. If a model generated the message, the
     # text of its calls is in `content`.
     calls: tuple[ToolCall, ...] = ()

@@ -370,8 +370,11 @@ def _add_user(prompted: list[_Prompted], text: PromptText, readers: frozenset[st
     if prompted and prompted[-1].message.role is Role.USER:
         earlier = prompted.pop()
         message, readers = earlier.message, earlier.readers & readers
-        text = join_prompts(PromptText(message.content, message.part_ends), text)
-    message = Message(role=Role.USER, content=text.content, part_ends=text.part_ends)
+        before = PromptText(message.content, message.part_ends, message.pictures)
+        text = join_prompts(before, text)
+    message = Message(
+        role=Role.USER, content=text.content, part_ends=text.part_ends, pictures=text.pictures
+    )
     prompted.append(_Prompted(message, readers))
 
 

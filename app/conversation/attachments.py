@@ -23,10 +23,14 @@ import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
 
 from app.conversation.text import FILE_NAME_LEN, clean_text, one_line
 from app.words import attachments as words
+from engine.types import Picture
 
+PICTURE = "picture"  # kind of an attachment that is a picture
 MAX_ATTACHMENTS = 50  # of one message
 MAX_CHARS = 4_000_000  # longest text of one attachment: about a million tokens
 
@@ -36,17 +40,46 @@ _BREAKS = ("\n\n", "\n", ". ", " ")  # places where a text is cut, the best firs
 _SEARCHED = 400  # characters in which such a place is searched for
 
 
+class PictureSize(StrEnum):
+    """The size in which a model gets a picture. The values are stored."""
+
+    SMALL = "small"
+    MEDIUM = "medium"
+    FULL = "full"
+
+
+# Most pixels of a picture of each size. A larger picture is made smaller for the model.
+PICTURE_AREAS: Final = {
+    PictureSize.SMALL: 300 * 1024,
+    PictureSize.MEDIUM: 1_200 * 1024,
+    PictureSize.FULL: 6_000 * 1024,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachedPicture:
+    """A picture in the data folder, and the version of it that the model gets."""
+
+    original: str  # SHA-256 of the stored file, as hex: the user's file without its metadata
+    extension: str  # of the stored file, such as "jpg"
+    width: int  # pixels of the stored file as it is shown, turned upright
+    height: int
+    size: PictureSize
+    view: Picture
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attachment:
-    """The text of an attached file, or of a part of it."""
+    """The text of an attached file, or of a part of it; or a picture, whose text is empty."""
 
     name: str  # name of the file, on one line
-    kind: str  # such as "pdf"; names the icon
+    kind: str  # such as "pdf" or PICTURE; names the icon
     text: str
-    digest: str  # SHA-256 of the text
+    digest: str  # SHA-256 of the text, or the digest of the picture's view
     num_pages: int | None = None  # pages of the whole file, None if it has no pages
     part: str = ""  # label of the part, such as "Pages 1-20"; empty for the whole file
     source: str = ""  # path of the file when it was attached; empty after an import
+    picture: AttachedPicture | None = None
 
     def with_text(self, text: str, part: str) -> Attachment:
         """Return an attachment with a part of the text."""
@@ -59,6 +92,7 @@ class PromptText:
 
     content: str
     part_ends: tuple[int, ...] = ()
+    pictures: tuple[Picture, ...] = ()
 
 
 def make_attachment(
@@ -87,20 +121,25 @@ def digest_of(text: str) -> str:
 
 
 def prompt_text(attachments: Iterable[Attachment], question: str) -> PromptText:
-    """Return the content of a message: its attachments in order, then the user's text."""
+    """Return the content of a message: its pictures, its files in order, then the user's text."""
     content = ""
     ends: list[int] = []
+    pictures: list[Picture] = []
     for attachment in attachments:
-        content += _block(attachment)
-        ends.append(len(content))
-    return PromptText(content + question, tuple(ends))
+        if attachment.picture is not None:
+            pictures.append(attachment.picture.view)
+        else:
+            content += _block(attachment)
+            ends.append(len(content))
+    return PromptText(content + question, tuple(ends), tuple(pictures))
 
 
 def join_prompts(earlier: PromptText, later: PromptText) -> PromptText:
     """Return one message from two, with a blank line between them."""
     start = len(earlier.content) + 2
     ends = (*earlier.part_ends, *(start + end for end in later.part_ends))
-    return PromptText(f"{earlier.content}\n\n{later.content}", ends)
+    pictures = earlier.pictures + later.pictures
+    return PromptText(f"{earlier.content}\n\n{later.content}", ends, pictures)
 
 
 def _block(attachment: Attachment) -> str:

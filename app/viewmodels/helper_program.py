@@ -100,7 +100,7 @@ def grow(name: str, block: int, start: int, text: str) -> dict[str, object] | No
 
 
 def formula(latex: str, display: bool) -> tuple[object, ...]:  # noqa: FBT001 - a JSON value
-    """Typeset a formula. Return the fields of its Picture, or of its Undrawn."""
+    """Typeset a formula. Return the fields of its TypesetFormula, or of its Undrawn."""
     return astuple(typeset(Formula(latex, display=display)))
 
 

@@ -59,7 +59,7 @@ class Formula:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class TypesetFormula:
     """A typeset formula as SVG. Lengths are in em; ascent and descent count from the baseline."""
 
     svg: str
@@ -75,7 +75,7 @@ class Undrawn:
     why: str  # a sentence for the user
 
 
-def typeset(formula: Formula) -> Picture | Undrawn:
+def typeset(formula: Formula) -> TypesetFormula | Undrawn:
     """Typeset a formula, or return the reason why it cannot be typeset."""
     if why := _why_refused(formula.latex):
         return Undrawn(why)
@@ -103,7 +103,7 @@ def _why_refused(latex: str) -> str:
     return words.FORMULA_TOO_DEEP if _is_too_deep(latex) else ""
 
 
-def _set(latex: str, *, display: bool) -> Picture | Undrawn:
+def _set(latex: str, *, display: bool) -> TypesetFormula | Undrawn:
     from ziamath.config import config  # noqa: PLC0415 - a slow import, in the helper only
     from ziamath.tex import tex2mml  # noqa: PLC0415
 
@@ -132,7 +132,7 @@ def _set(latex: str, *, display: bool) -> Picture | Undrawn:
     svg = ET.tostring(drawn, encoding="unicode")
     if len(svg) > MAX_SVG:
         return Undrawn(words.FORMULA_TOO_LONG)
-    return Picture(
+    return TypesetFormula(
         svg=svg,
         width=(width + 2 * _MARGIN) / _SIZE,
         ascent=(height - descent + _MARGIN) / _SIZE,

@@ -26,7 +26,8 @@ from tests.contracts.sources import ROOT, parsed, statements
 # screen. Thirteen for the local server, a second client of the engine: Clients and the events and
 # questions that concern one of them, tool calls, formats of answers, scores of tokens, and the error of a
 # template that refuses the messages. HeldChats and HeldChat are what the window about memory shows.
-MAX_NAMES = 92
+# Four for pictures: Picture and its digest, and the question how many tokens they take, with its answer.
+MAX_NAMES = 96
 # Child processes, their frames and opened files are not parts of the engine.
 NOT_COUNTED = (
     "engine.plain_file",

@@ -6,16 +6,16 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from app.viewmodels.typeset import Formula, Picture, typeset
+from app.viewmodels.typeset import Formula, TypesetFormula, typeset
 
 
-def drawn(latex: str) -> Picture:
+def drawn(latex: str) -> TypesetFormula:
     picture = typeset(Formula(latex, display=True))
-    assert isinstance(picture, Picture), picture
+    assert isinstance(picture, TypesetFormula), picture
     return picture
 
 
-def lines(picture: Picture) -> tuple[int, int]:
+def lines(picture: TypesetFormula) -> tuple[int, int]:
     """Return the number of horizontal and of vertical lines in a picture."""
     found = [
         float(rect.get("width", "0")) > float(rect.get("height", "0"))
@@ -47,7 +47,7 @@ def test_lines_of_an_array_are_drawn(latex: str, expected: tuple[int, int] | Non
     made = typeset(Formula(latex, display=True))
 
     if expected is not None:
-        assert isinstance(made, Picture)
+        assert isinstance(made, TypesetFormula)
         assert lines(made) == expected
 
 

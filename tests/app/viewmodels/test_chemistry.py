@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.viewmodels.chemistry import chemistry
-from app.viewmodels.typeset import Formula, Picture, Undrawn, typeset
+from app.viewmodels.typeset import Formula, TypesetFormula, Undrawn, typeset
 
 
 @pytest.mark.parametrize(
@@ -37,10 +37,12 @@ def test_notation_of_mhchem_becomes_latex(source: str, latex: str) -> None:
 
 @pytest.mark.parametrize("source", ["^", "_", "{", "->[", "->[[", "$", "^{", "\\", "}{", "A^"])
 def test_broken_notation_gives_a_picture_or_a_reason(source: str) -> None:
-    assert isinstance(typeset(Formula(rf"\ce{{{source}}}", display=False)), Picture | Undrawn)
+    assert isinstance(
+        typeset(Formula(rf"\ce{{{source}}}", display=False)), TypesetFormula | Undrawn
+    )
 
 
 def test_reaction_in_a_formula_is_drawn() -> None:
     latex = r"K = \frac{[\ce{H+}]}{\text{at \ce{CaCO3 ->[\Delta] CaO + CO2 ^}}}"
 
-    assert isinstance(typeset(Formula(latex, display=True)), Picture)
+    assert isinstance(typeset(Formula(latex, display=True)), TypesetFormula)

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication, QToolTip
 
 from app.theme.palette import Theme
 from app.viewmodels.transcript import ItemStatus
-from app.viewmodels.typeset import MAX_LATEX, Formula, Picture, Undrawn, typeset
+from app.viewmodels.typeset import MAX_LATEX, Formula, TypesetFormula, Undrawn, typeset
 from app.widgets.transcript.rows.row import RowAction
 from app.widgets.transcript.view import TranscriptView
 from engine.types import Channel
@@ -45,7 +45,7 @@ KINDS = [
 def test_usual_latex_is_typeset(latex: str) -> None:
     picture = typeset(Formula(latex, display=True))
 
-    assert isinstance(picture, Picture)
+    assert isinstance(picture, TypesetFormula)
     assert 0 < picture.width < 60
     assert 0 < picture.ascent + picture.descent < 10
     assert "currentColor" in picture.svg
@@ -97,7 +97,7 @@ def test_rows_of_an_array_are_as_far_apart_as_text_lines(kind: str) -> None:
         rows = r" \\ ".join(["a & b"] * num_rows)
         end = kind.split("}", maxsplit=1)[0]
         picture = typeset(Formula(rf"\begin{{{kind}}} {rows} \end{{{end}}}", display=True))
-        assert isinstance(picture, Picture)
+        assert isinstance(picture, TypesetFormula)
         return picture.ascent + picture.descent
 
     assert 1.2 <= height(5) - height(4) <= 1.6  # in em; lines of text are 1.2 em apart

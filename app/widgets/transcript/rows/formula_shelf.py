@@ -20,7 +20,7 @@ from PySide6.QtSvg import QSvgRenderer
 from app.bridge.tasks import TaskLane
 from app.theme.tokens import Millis
 from app.viewmodels.helper import Helper, HelperEndedError, HelperError
-from app.viewmodels.typeset import INK, Formula, Picture, Undrawn
+from app.viewmodels.typeset import INK, Formula, TypesetFormula, Undrawn
 from app.words import transcript as words
 
 MAX_KEPT = 1_000  # maximum number of cached formulas; each takes about 10 KB
@@ -32,7 +32,7 @@ _PAGE_SHARE = 0.8  # maximum height of a formula on paper, as a share of the pag
 class Engraving:
     """A typeset formula as SVG. The SVG is parsed once for each text colour."""
 
-    def __init__(self, picture: Picture) -> None:
+    def __init__(self, picture: TypesetFormula) -> None:
         self.picture = picture
         self._renderers: dict[str, QSvgRenderer] = {}
 
@@ -150,7 +150,7 @@ class FormulaShelf(QObject):
                 partial(self._typeset, self._making), partial(self._on_made, self._making)
             )
 
-    def _typeset(self, formula: Formula) -> Picture | Undrawn:
+    def _typeset(self, formula: Formula) -> TypesetFormula | Undrawn:
         """Typeset a formula, on the worker thread."""
         try:
             made = self._helper.call("formula", formula.latex, formula.display)
@@ -161,10 +161,10 @@ class FormulaShelf(QObject):
         fields = cast("list[str]", made)
         if len(fields) == 1:
             return Undrawn(fields[0])
-        return Picture(*cast("tuple[str, float, float, float]", made))
+        return TypesetFormula(*cast("tuple[str, float, float, float]", made))
 
-    def _on_made(self, formula: Formula, made: Picture | Undrawn) -> None:
-        self._made[formula] = Engraving(made) if isinstance(made, Picture) else made
+    def _on_made(self, formula: Formula, made: TypesetFormula | Undrawn) -> None:
+        self._made[formula] = Engraving(made) if isinstance(made, TypesetFormula) else made
         if len(self._made) > MAX_KEPT:
             self._made.popitem(last=False)
         self._making = None
