@@ -106,6 +106,7 @@ class ServedModel:
                 context_len=command.context_len,
                 opener=self._opener,
                 records=self._abilities,
+                picture_folder=self._config.picture_folder,
             )
             self._serve(model)
         except LoadAbandonedError:
