@@ -39,6 +39,7 @@ class ModelCard:
     # True if the model also accepts images or sound. The app uses only its text input.
     text_only: bool
     hybrid: bool  # True if config.json says that some layers are recurrent
+    sees: bool = False  # True if the model can get pictures
     # The reason why the model cannot be loaded; None if it can be loaded.
     problem: Problem | None = None
 
