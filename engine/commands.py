@@ -27,6 +27,7 @@ from engine.questions import (
     CacheReport,
     CheckResult,
     ClearDisk,
+    CountPictures,
     CountTokens,
     Evict,
     EvictWhat,
@@ -37,6 +38,7 @@ from engine.questions import (
     MoveToDisk,
     NextPrompt,
     ParseCalls,
+    PicturesCounted,
     Question,
     QuestionId,
     ReportCache,
@@ -163,6 +165,10 @@ class EngineCommands(Protocol):
     def count_tokens(self, prompt: NextPrompt | Request) -> Asked[TokensCounted]:
         """Ask for the length of a conversation's next prompt, or what a request would read."""
         return self.ask(CountTokens(prompt))
+
+    def count_pictures(self, sizes: tuple[tuple[int, int], ...]) -> Asked[PicturesCounted]:
+        """Ask for the tokens that pictures of these sizes take. See CountPictures."""
+        return self.ask(CountPictures(sizes))
 
     def parse_calls(self, text: str, tools: str = "") -> Asked[tuple[ToolCall, ...]]:
         """Ask for the tool calls in a text that the model wrote. See ParseCalls."""

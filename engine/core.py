@@ -65,6 +65,7 @@ from engine.questions import (
     Ask,
     AwaitIdle,
     CacheQuestion,
+    CountPictures,
     CountTokens,
     MakeTitle,
     MoveToDisk,
@@ -353,8 +354,10 @@ class EngineCore:
                 answer = found.problem if isinstance(found, Failure) else found
                 self._emit(Answered(ask.question_id, answer))
 
-    def _answer_now(self, question: ParseCalls | Verify | CacheQuestion) -> Answer:
+    def _answer_now(self, question: CountPictures | ParseCalls | Verify | CacheQuestion) -> Answer:
         match question:
+            case CountPictures():
+                return self._served.count_pictures(question)
             case ParseCalls():
                 return self._served.parse_calls(question)
             case Verify():

@@ -77,6 +77,13 @@ class TokensCounted:
         return self.refusal is not None and self.refusal.kind is ProblemKind.TEXT_TOO_LONG
 
 
+@dataclass(frozen=True, slots=True)
+class PicturesCounted:
+    """The answer to CountPictures."""
+
+    num_tokens: tuple[int, ...]  # tokens that a picture of each size takes, in the order asked
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheStatistics:
     """Memory use of the prefix cache, and counters of events since the cache was created."""
@@ -238,6 +245,16 @@ class CountTokens(Question[TokensCounted]):
 
 
 @dataclass(frozen=True, slots=True)
+class CountPictures(Question[PicturesCounted]):
+    """Ask for the tokens that pictures take in a prompt, from their sizes alone.
+
+    The answer is a Problem if the loaded model does not see pictures.
+    """
+
+    sizes: tuple[tuple[int, int], ...]  # width and height of each picture, in pixels
+
+
+@dataclass(frozen=True, slots=True)
 class ParseCalls(Question[tuple[ToolCall, ...]]):
     """Ask for the tool calls in a text that the loaded model wrote.
 
@@ -349,8 +366,26 @@ class ClearDisk(Question[CacheReport]):
 
 
 CacheQuestion = ReportCache | ReportChats | Forget | ForgetUnknown | Evict | ClearDisk
-AnyQuestion = CountTokens | ParseCalls | MakeTitle | AwaitIdle | Verify | MoveToDisk | CacheQuestion
-Answer = TokensCounted | tuple[ToolCall, ...] | CheckResult | CacheReport | HeldChats | str | None
+AnyQuestion = (
+    CountTokens
+    | CountPictures
+    | ParseCalls
+    | MakeTitle
+    | AwaitIdle
+    | Verify
+    | MoveToDisk
+    | CacheQuestion
+)
+Answer = (
+    TokensCounted
+    | PicturesCounted
+    | tuple[ToolCall, ...]
+    | CheckResult
+    | CacheReport
+    | HeldChats
+    | str
+    | None
+)
 
 
 def _new_id() -> QuestionId:

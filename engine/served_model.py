@@ -32,7 +32,13 @@ from engine.memory import fit_to_weights, limit_memory, release_freed
 from engine.models.abilities import AbilityRecords, FasterWays, WaysTest
 from engine.models.loader import LoadAbandonedError, LoadedModel, load_model, namespace_of
 from engine.models.opening import ModelOpener
-from engine.questions import CountTokens, ParseCalls, TokensCounted
+from engine.questions import (
+    CountPictures,
+    CountTokens,
+    ParseCalls,
+    PicturesCounted,
+    TokensCounted,
+)
 from engine.runner.admission import Admission
 from engine.runner.feeding import Feeder
 from engine.runner.history import History
@@ -131,6 +137,18 @@ class ServedModel:
         if self.next_prompts is None:
             raise NoModelError("Tokens can’t be counted without one.")
         return self.next_prompts.count_tokens(question.prompt)
+
+    def count_pictures(self, question: CountPictures) -> PicturesCounted:
+        """Return the answer to a question, which needs the loaded model.
+
+        Raises:
+            NoModelError: no model is loaded, or it does not see pictures.
+            PictureError: the model accepts no picture of such a form.
+        """
+        vision = None if self.model is None else self.model.vision
+        if vision is None:
+            raise NoModelError("Pictures can’t be counted without one that sees them.")
+        return PicturesCounted(tuple(vision.num_tokens(*size) for size in question.sizes))
 
     def parse_calls(self, question: ParseCalls) -> tuple[ToolCall, ...]:
         """Return the answer to a question, which needs the loaded model.

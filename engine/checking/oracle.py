@@ -78,7 +78,9 @@ def check(model: LoadedModel, record: LogitsRecord, messages: Sequence[Message])
     """
     template, tokenizer = model.prompts.template, model.prompts.tokenizer
     options = TemplateOptions(record.thinking, record.keep_thinking, record.tools)
-    wrong_prompt = prompt_fault(template, tokenizer, record.prompt_ids, messages, options)
+    wrong_prompt = prompt_fault(
+        template, tokenizer, record.prompt_ids, messages, options, model.prompts.pictures
+    )
     largest = 0.0
     first: int | None = None
     for index, (ours, naive) in enumerate(zip(record.rows, naive_rows(model, record), strict=True)):

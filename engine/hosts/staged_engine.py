@@ -58,6 +58,7 @@ from engine.questions import (
     AwaitIdle,
     CacheReport,
     CheckResult,
+    CountPictures,
     CountTokens,
     HeldChats,
     MakeTitle,
@@ -356,7 +357,7 @@ def _answer_to(question: AnyQuestion) -> Answer | Problem:
             return None
         case Verify():
             return _NOT_VERIFIED
-        case CountTokens() | ParseCalls() | MakeTitle():
+        case CountTokens() | CountPictures() | ParseCalls() | MakeTitle():
             return NoModelError(_NO_MODEL).problem
         case ReportChats() | MoveToDisk():
             return HeldChats()

@@ -102,7 +102,7 @@ class LoadedModel:
         return tuple(token_id for token_id in token_ids if 0 <= token_id < self.vocab_size)
 
 
-def load_model(
+def load_model(  # noqa: PLR0913 (settings with defaults)
     path: Path,
     progress: Callable[[int, int], None],
     *,

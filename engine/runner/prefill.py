@@ -32,6 +32,7 @@ from engine.models.attention import watched
 from engine.models.loader import LoadedModel
 from engine.runner.chunks import Chunk
 from engine.runner.computation import Computation
+from engine.vision.tower import watched_towers
 
 
 class Prefill:
@@ -145,7 +146,7 @@ class Prefill:
         self._cache.reserve_tokens(self.lease, room)
         chunk = self.chunks.pop(0)
         token_ids = self._token_ids[self.fed : chunk.end]
-        with watched() as attended:
+        with watched() as attended, watched_towers() as encoded:
             logits = self._model.adapter.forward(token_ids, self.lease.hot.caches)
         self.lease.hot.commit(token_ids)
         self._logits = logits if chunk.kind is PointKind.PROMPT else None
@@ -155,15 +156,20 @@ class Prefill:
         self._is_ahead = bool(self.chunks) and seconds == math.inf and self._send_ahead()
         # Divide attention into blocks only for steps with a time limit. On a small model, keeping
         # the attention outputs makes a pass take a tenth longer.
-        return self._compute(attended if seconds < math.inf else {})
+        return self._compute(attended if seconds < math.inf else {}, encoded)
 
     def _send_ahead(self) -> bool:
         token_ids = self._token_ids[self.fed : self.chunks[0].end]
         return self._model.adapter.send_ahead(token_ids, self.lease.hot.caches)
 
-    def _compute(self, attended: Mapping[int, list[mx.array]]) -> Computation:
-        """Return the computation of a pass, divided into layer caches and attention blocks."""
-        parts: list[list[mx.array]] = []
+    def _compute(
+        self, attended: Mapping[int, list[mx.array]], encoded: Sequence[mx.array] = ()
+    ) -> Computation:
+        """Return the computation of a pass, divided into layer caches and attention blocks.
+
+        encoded: the results of the blocks of a vision tower, which come first.
+        """
+        parts: list[list[mx.array]] = [[block] for block in encoded]
         for leaf in leaves_of(self.lease.hot.caches):
             parts.append(list(arrays_in(vars(leaf))))
             parts.extend([block] for block in attended.get(id(leaf), ()))

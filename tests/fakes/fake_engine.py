@@ -53,9 +53,11 @@ from engine.questions import (
     Answer,
     AnyQuestion,
     Ask,
+    CountPictures,
     CountTokens,
     MakeTitle,
     NextPrompt,
+    PicturesCounted,
     QuestionId,
     TokensCounted,
 )
@@ -156,6 +158,8 @@ class FakeEngine(EngineCommands):
                 self._cancel(request_id)
             case Ask(CountTokens(prompt), question_id):
                 self._count_tokens(question_id, prompt)
+            case Ask(CountPictures(sizes), question_id):
+                self._count_pictures(question_id, sizes)
             case _:
                 pass
 
@@ -345,6 +349,15 @@ class FakeEngine(EngineCommands):
             part_ends=_part_ends(prompt.messages, self.chars_per_token),
         )
         self.on_event(Answered(question_id, counted))
+
+    def _count_pictures(self, question_id: QuestionId, sizes: tuple[tuple[int, int], ...]) -> None:
+        """Answer with one token for each 32 x 32 pixels, as Qwen3.5 takes."""
+        if not self.facts.sees:
+            problem = NoModelError("The fake model does not see pictures.").problem
+            self.on_event(Answered(question_id, problem))
+            return
+        counted = tuple(max(1, width * height // 1024) for width, height in sizes)
+        self.on_event(Answered(question_id, PicturesCounted(counted)))
 
     def _refusal(self, prompt: NextPrompt | Request) -> Problem | None:
         """Return the problem of a prompt that is too long, as the engine words it."""
