@@ -102,8 +102,10 @@ class PromptBuilder:
 
         Raises:
             TemplateError: as in Renderer.segments.
+            PictureError: the model cannot see, or accepts no picture of this form.
             CannotContinueError: the reply cannot be continued.
         """
+        self._check_pictures(messages)
         *before, last = messages
         if last.role is Role.ASSISTANT:
             prompt = self.build(before, thinking=thinking, keep_thinking=keep_thinking, tools=tools)
@@ -164,8 +166,9 @@ class PromptBuilder:
             tools: the value that the next request is expected to have.
 
         Raises:
-            TemplateError: as in Renderer.segments.
+            TemplateError, PictureError: as in `build`.
         """
+        self._check_pictures(messages)
         options = TemplateOptions(thinking, keep_thinking, tools)
         if is_draft:
             return self._draft(messages, options)
@@ -325,12 +328,12 @@ class PromptBuilder:
         """Encode segments. The last run stays open, so that the caller can still add text to it.
 
         Raises:
-            PictureError: the model gets no pictures, or not these.
+            PictureError: the model accepts no picture of this form.
             TemplateError: the template leaves out a picture.
         """
         runs = Runs(self.tokenizer)
         tokens = TokenizedMessages(runs)
-        pictures = self._place_pictures(messages)
+        pictures = self.pictures and PlacedPictures(self.pictures, messages)
         for segment in self._splicer.splice(segments, messages):
             missing = segment.message + 1 - len(tokens.starts)
             if missing > 0:
@@ -353,12 +356,9 @@ class PromptBuilder:
             pictures.require_all()
         return tokens
 
-    def _place_pictures(self, messages: Sequence[Message]) -> PlacedPictures | None:
-        if not any(message.pictures for message in messages):
-            return None
-        if self.pictures is None:
+    def _check_pictures(self, messages: Sequence[Message]) -> None:
+        if self.pictures is None and any(message.pictures for message in messages):
             raise PictureError.of_blind_model()
-        return PlacedPictures(self.pictures, messages)
 
     def _add_parts(self, tokens: TokenizedMessages, text: str, message: Message) -> None:
         """Add a message's text, with a resume point at the end of each of its parts.

@@ -97,12 +97,12 @@ class ModelAdapter:
                 logits.append(self._feed_text(token_ids[done : picture.start], caches))
             logits.append(self._feed_picture(token_ids[picture.start : picture.end], caches))
             done = picture.end
-        if done < len(token_ids):
+        if done < len(token_ids) or not logits:
             logits.append(self._feed_text(token_ids[done:] if done else token_ids, caches))
         return logits[0] if len(logits) == 1 else mx.concatenate(logits)
 
     def _feed_text(self, token_ids: Sequence[int], caches: list[object]) -> mx.array:
-        if min(token_ids) < 0 or max(token_ids) >= self.vocab_size:
+        if min(token_ids, default=0) < 0 or max(token_ids, default=0) >= self.vocab_size:
             raise TokenizerError(
                 f"It gave the token {max(token_ids)}, but the model knows {self.vocab_size:,} tokens."
             )

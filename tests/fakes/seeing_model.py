@@ -81,7 +81,8 @@ def build_seeing(out: Path, name: str = "qwen3_5", template: Template = Template
     mx.random.seed(11)
     weights = dict(cast("dict[str, mx.array]", mx.load(str(out / "model.safetensors"))))
     tower = tree_map_with_path(_wide, _tower(config).parameters())
-    weights |= {f"vision_tower.{name}": array for name, array in tree_flatten(tower)}
+    named = cast("list[tuple[str, mx.array]]", tree_flatten(tower))
+    weights |= {f"vision_tower.{name}": array for name, array in named}
     mx.save_safetensors(str(out / "model.safetensors"), weights, metadata={"format": "mlx"})
     settings = {"size": {"shortest_edge": 32 * 32, "longest_edge": 4096 * 1024}}
     settings |= {"patch_size": 16, "merge_size": 2, "temporal_patch_size": 2}
