@@ -333,7 +333,8 @@ class PromptBuilder:
         """
         runs = Runs(self.tokenizer)
         tokens = TokenizedMessages(runs)
-        pictures = self.pictures and PlacedPictures(self.pictures, messages)
+        rules = self.pictures
+        pictures = None if rules is None else PlacedPictures(rules, messages)
         for segment in self._splicer.splice(segments, messages):
             missing = segment.message + 1 - len(tokens.starts)
             if missing > 0:

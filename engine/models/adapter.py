@@ -23,7 +23,7 @@ from engine.cache.trees import tree_bytes
 from engine.errors import PictureError, TokenizerError
 from engine.models.mtp import DrawDraft, HeadState, ModelWithHead
 from engine.models.quantised_kv import KvQuantisation, quantise
-from engine.picture_ids import picture_spans, position_shift
+from engine.picture_ids import has_pictures, picture_spans, position_shift
 from engine.vision.seeing import Vision
 
 
@@ -111,14 +111,26 @@ class ModelAdapter:
     def _feed_picture(self, token_ids: Sequence[int], caches: list[object]) -> mx.array:
         if self._vision is None:
             raise PictureError.of_blind_model()
-        embeddings, grid = self._vision.embed(token_ids)
+        encoded = self._vision.take(token_ids)
         shift = shift_of(caches)
         # mlx-lm's models use the ids only for their number, and for layers of their own.
         stand_in = mx.zeros((1, len(token_ids)), mx.int32)
-        with self._vision.placed(shift, grid):
-            logits = self._model(stand_in, cache=caches, input_embeddings=embeddings)
+        with self._vision.placed(shift, encoded.grid):
+            logits = self._model(stand_in, cache=caches, input_embeddings=encoded.embeddings)
         cast("ConversationCaches", caches).shift = shift + position_shift(token_ids)
         return logits[0]
+
+    def encode(self, token_ids: Sequence[int]) -> Sequence[mx.array]:
+        """Begin with the embeddings of the picture that the next call of `feed` will feed.
+
+        Returns:
+            Lazy arrays, each of which depends only on those before it. () if there is no picture.
+
+        Raises:
+            PictureError: as in `feed`.
+        """
+        is_picture = self._vision is not None and has_pictures(token_ids)
+        return self._vision.encode(token_ids) if self._vision and is_picture else ()
 
     def can_feed(self, token_ids: Sequence[int]) -> bool:
         """Return True if all pictures of token_ids are known."""

@@ -19,7 +19,7 @@ from engine.errors import PictureError
 from engine.picture_ids import MAX_POSITIONS, picture_ids
 from engine.types import Picture
 from engine.vision.positions import PassPositions, replace_ropes
-from engine.vision.tower import QwenTower, read_pixels
+from engine.vision.tower import Encoded, QwenTower, read_pixels
 
 # Highest number of pictures whose ids are remembered. Each takes 10 kB.
 _MAX_KNOWN = 1024
@@ -52,6 +52,10 @@ class Vision:
         self._picture_folder = picture_folder
         self._known: OrderedDict[tuple[int, ...], Picture] = OrderedDict()
         self._positions: PassPositions | None = None  # None before the first picture
+        # The ids and the embeddings of the picture that is read next. The newest of an unfinished
+        # read-ahead stay, because the request may follow.
+        self._encoded_ids: tuple[int, ...] = ()
+        self._encoded: Encoded | None = None
 
     def ids(self, picture: Picture) -> tuple[int, ...]:
         """Return the ids that stand for a picture. See PictureRules.ids."""
@@ -79,24 +83,36 @@ class Vision:
         rows, columns = self._tower.grid(width, height)
         return rows * columns
 
-    def embed(self, token_ids: Sequence[int]) -> tuple[mx.array, tuple[int, int]]:
-        """Return the embeddings of a picture, lazily, and its grid of tokens.
+    def encode(self, token_ids: Sequence[int]) -> Sequence[mx.array]:
+        """Begin with the embeddings of a picture, which the next pass over its ids uses.
 
         Args:
             token_ids: the ids that stand for the picture.
 
         Returns:
-            An array of shape (1, tokens, hidden size), and the numbers of rows and columns.
+            Lazy arrays, each of which depends only on those before it: parts of the work of the tower,
+            then the embeddings. The parts are not kept, because all together they take much memory.
 
         Raises:
             PictureError: the picture is not known, or its file is missing or damaged.
         """
-        picture = self._known.get(tuple(token_ids))
+        ids = tuple(token_ids)
+        if ids == self._encoded_ids and self._encoded is not None:
+            return (self._encoded.embeddings,)
+        picture = self._known.get(ids)
         if picture is None or self._picture_folder is None:
             raise PictureError("A picture of this chat is not known.")
         pixels = read_pixels(self._picture_folder / f"{picture.digest}.png", picture)
-        embeddings = self._tower.encode(pixels)
-        return embeddings[None], self._tower.grid(picture.width, picture.height)
+        self._encoded, parts = self._tower.encode(pixels)
+        self._encoded_ids = ids
+        return (*parts, self._encoded.embeddings)
+
+    def take(self, token_ids: Sequence[int]) -> Encoded:
+        """Return the embeddings of a picture, and keep them no longer. Raise the errors of `encode`."""
+        self.encode(token_ids)
+        encoded, self._encoded = self._encoded, None
+        assert encoded is not None
+        return encoded
 
     def knows(self, token_ids: Sequence[int]) -> bool:
         """Return True if the ids stand for a picture that can be read."""
@@ -119,6 +135,7 @@ class Vision:
 
     def release(self) -> None:
         """Return the memory of the tower. The next picture reads its weights again."""
+        self._encoded = None
         if "_tower" in vars(self):
             self._tower.release()
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -21,7 +21,6 @@ from mlx import nn
 from PIL import Image
 from typing_extensions import override
 
-from engine.cache.trees import tree_bytes
 from engine.catalog.weights import TOWER_NAMES
 from engine.errors import PictureError
 from engine.types import Picture, picture_digest
@@ -29,34 +28,27 @@ from engine.types import Picture, picture_digest
 _PACKAGE = "mlx_vlm"
 _REMOVE = "Edit the message with this picture, and remove it or attach it again."
 
-# Lists of results, one for each active `watched_towers` context.
-_watching: list[list[mx.array]] = []
 
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A picture as a model gets it."""
 
-@contextmanager
-def watched_towers() -> Generator[list[mx.array]]:
-    """Collect the result of each block of a tower whose pass is built inside the with block."""
-    outputs: list[mx.array] = []
-    _watching.append(outputs)
-    try:
-        yield outputs
-    finally:
-        _watching.remove(outputs)
+    embeddings: mx.array  # lazy, of shape (1, tokens, hidden size)
+    grid: tuple[int, int]  # rows and columns of tokens
 
 
 class _WatchedBlock(nn.Module):
-    """A block of a tower. `watched_towers` gets its result."""
+    """A block of a tower that adds each of its results to a list."""
 
-    def __init__(self, block: nn.Module) -> None:
+    def __init__(self, block: nn.Module, results: list[mx.array]) -> None:
         super().__init__()
-        self.block = block
+        self._block: Any = block
+        self._results = results
 
     @override
     def __call__(self, *args: Any, **options: Any) -> mx.array:
-        result = cast("Any", self.block)(*args, **options)
-        for outputs in _watching:
-            outputs.append(result)
-        return result
+        self._results.append(self._block(*args, **options))
+        return self._results[-1]
 
 
 class QwenTower:
@@ -78,6 +70,7 @@ class QwenTower:
         options = processing._qwen_vl_image_kwargs(folder.absolute())  # noqa: SLF001 (has no public name)
         self._processor: Any = processing.Qwen3VLImageProcessor(**options)
         self._model: Any = None
+        self._results: list[mx.array] = []  # results of the blocks in the newest pass
 
     def grid(self, width: int, height: int) -> tuple[int, int]:
         """Return the rows and columns of tokens that a picture takes.
@@ -93,8 +86,10 @@ class QwenTower:
         side = self._processor.patch_size * self._processor.merge_size
         return rows // side, columns // side
 
-    def encode(self, pixels: np.ndarray) -> mx.array:
-        """Return the embeddings of a picture, lazily, of shape (tokens, hidden size).
+    def encode(self, pixels: np.ndarray) -> tuple[Encoded, Sequence[mx.array]]:
+        """Return the embeddings of a picture, and the results of the tower's blocks, all lazily.
+
+        A block depends only on those before it.
 
         pixels: RGB values from 0 to 255, of shape (3, height, width).
         """
@@ -102,18 +97,14 @@ class QwenTower:
         tower = self._loaded()
         weight = tower.patch_embed.proj.weight
         embeddings, _ = tower(mx.array(patches).astype(weight.dtype), mx.array([grid]))
-        return embeddings
+        blocks = tuple(self._results)
+        self._results.clear()
+        _, height, width = pixels.shape
+        return Encoded(embeddings[None], self.grid(width, height)), blocks
 
     def release(self) -> None:
         """Drop the weights. The next picture reads them again."""
         self._model = None
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the weights in memory."""
-        if self._model is None:
-            return 0
-        return tree_bytes(self._model.parameters())
 
     def _loaded(self) -> Any:
         if self._model is None:
@@ -123,7 +114,7 @@ class QwenTower:
             _quantise(tower, weights, self._config)
             tower.load_weights(list(weights.items()))
             tower.eval()
-            tower.blocks = [_WatchedBlock(block) for block in tower.blocks]
+            tower.blocks = [_WatchedBlock(block, self._results) for block in tower.blocks]
             self._model = tower
         return self._model
 

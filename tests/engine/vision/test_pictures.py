@@ -10,7 +10,7 @@ import pytest
 
 from app.cli.client import load_model
 from engine.config import EngineConfig
-from engine.events import RequestFailed, RequestFinished, Shutdown, Submit
+from engine.events import ReadAhead, RequestFailed, RequestFinished, Shutdown, Submit
 from engine.problem import ProblemKind
 from engine.questions import Evict, EvictWhat, Verify
 from engine.types import ConversationId, Message, Picture, Request, RequestId, Role, SamplingParams
@@ -171,6 +171,36 @@ def test_picture_is_read_again_after_its_state_is_evicted(open_seeing: Open, cat
 
     assert num_fed(finished) == finished.usage.plan.prompt_tokens
     assert same == cold
+
+
+def test_picture_of_a_draft_is_read_before_it_is_sent(open_seeing: Open, cat: Picture) -> None:
+    client = open_seeing(idle_work=True)
+    draft = seen("", cat)
+    client.send(ReadAhead(conversation_id=ConversationId("A"), messages=(draft,), is_draft=True))
+    client.run_until_idle()
+
+    finished, _ = asked(client, [seen("Thank you", cat)])
+
+    assert num_fed(finished) < 24
+
+
+def test_request_ends_the_reading_of_a_draft_within_a_picture(
+    open_seeing: Open, cat: Picture, dog: Picture
+) -> None:
+    _, cold = asked(open_seeing(), [seen("Thank you", cat, dog)])
+    client = open_seeing(idle_work=True)
+    draft = seen("", cat, dog)
+    for num_steps in range(1, 12):
+        chat = f"chat {num_steps}"
+        client.answer(client.ask(Evict(EvictWhat.ALL)))
+        task = ReadAhead(conversation_id=ConversationId(chat), messages=(draft,), is_draft=True)
+        client.send(task)
+        for _ in range(num_steps):
+            client.step()
+
+        _, found = asked(client, [seen("Thank you", cat, dog)], chat)
+
+        assert found == cold
 
 
 def test_pictures_and_text_are_answered_together(
