@@ -188,7 +188,9 @@ def _load(
         sees=vision is not None,
         has_head=adapter.has_head,
         head_fault=opened.head_fault,
-        weight_bytes=adapter.weight_bytes + sum(stage.weight_bytes for stage in opened.others),
+        weight_bytes=adapter.weight_bytes
+        + sum(stage.weight_bytes for stage in opened.others)
+        + (0 if vision is None else vision.weight_bytes),
     )
     log.info("loaded the model %s: %s", path, layout)
     return LoadedModel(

@@ -15,14 +15,19 @@ from typing import Any
 import mlx.core as mx
 from mlx import nn
 
+from engine.cache.trees import tree_bytes
 from engine.errors import PictureError
 from engine.picture_ids import MAX_POSITIONS, picture_ids
 from engine.types import Picture
 from engine.vision.positions import PassPositions, replace_ropes
-from engine.vision.tower import Encoded, QwenTower, read_pixels
+from engine.vision.tower import Encoded, QwenTower, read_pixels, tower_weights
 
 # Highest number of pictures whose ids are remembered. Each takes 10 kB.
 _MAX_KNOWN = 1024
+# A block of a tower holds arrays of this many hidden sizes at a time: queries, keys and values twice, the
+# layer between of the MLP, sums and norms. In numbers of 4 bytes.
+_WIDTHS = 20
+_NUMBER_BYTES = 4
 
 
 class Vision:
@@ -73,6 +78,17 @@ class Vision:
         if len(self._known) > _MAX_KNOWN:
             self._known.popitem(last=False)
         return token_ids
+
+    @cached_property
+    def weight_bytes(self) -> int:
+        """Bytes of the tower's weights, whether or not they are in memory."""
+        return tree_bytes(tower_weights(self._folder))
+
+    def pass_bytes(self, num_tokens: int) -> int:
+        """Return an estimate of the memory for computing the embeddings of a picture, in bytes."""
+        parameters = self._config["vision_config"]
+        num_patches = num_tokens * parameters.get("spatial_merge_size", 2) ** 2
+        return num_patches * _WIDTHS * parameters["hidden_size"] * _NUMBER_BYTES
 
     def num_tokens(self, width: int, height: int) -> int:
         """Return the number of tokens of a picture.

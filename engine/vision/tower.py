@@ -110,7 +110,7 @@ class QwenTower:
         if self._model is None:
             parameters = self._config["vision_config"]
             tower = self._parts.VisionModel(self._parts.VisionConfig.from_dict(parameters))
-            weights = tower.sanitize(_tower_weights(self._folder))
+            weights = tower.sanitize(tower_weights(self._folder))
             _quantise(tower, weights, self._config)
             tower.load_weights(list(weights.items()))
             tower.eval()
@@ -139,7 +139,7 @@ def read_pixels(path: Path, picture: Picture) -> np.ndarray:
     return rows.transpose(2, 0, 1)
 
 
-def _tower_weights(folder: Path) -> dict[str, mx.array]:
+def tower_weights(folder: Path) -> dict[str, mx.array]:
     """Return the tower's weights of a model folder, lazily, by their names within the tower."""
     found: dict[str, mx.array] = {}
     for path in sorted(folder.glob("*.safetensors")):
