@@ -86,6 +86,11 @@ class QwenTower:
         side = self._processor.patch_size * self._processor.merge_size
         return rows // side, columns // side
 
+    def patches(self, pixels: np.ndarray) -> tuple[mx.array, list[int]]:
+        """Return the patches of a picture, of shape (patches, values), and their grid: time, rows, columns."""
+        patches, grid = self._processor._process_one(pixels)  # noqa: SLF001 (its public form takes files)
+        return mx.array(patches), grid
+
     def encode(self, pixels: np.ndarray) -> tuple[Encoded, Sequence[mx.array]]:
         """Return the embeddings of a picture, and the results of the tower's blocks, all lazily.
 
@@ -93,10 +98,10 @@ class QwenTower:
 
         pixels: RGB values from 0 to 255, of shape (3, height, width).
         """
-        patches, grid = self._processor._process_one(pixels)  # noqa: SLF001 (its public form takes files)
+        patches, grid = self.patches(pixels)
         tower = self._loaded()
         weight = tower.patch_embed.proj.weight
-        embeddings, _ = tower(mx.array(patches).astype(weight.dtype), mx.array([grid]))
+        embeddings, _ = tower(patches.astype(weight.dtype), mx.array([grid]))
         blocks = tuple(self._results)
         self._results.clear()
         _, height, width = pixels.shape

@@ -2,105 +2,29 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from app.cli.client import load_model
-from engine.config import EngineConfig
-from engine.events import ReadAhead, RequestFailed, RequestFinished, Shutdown, Submit
+from engine.events import ReadAhead, RequestFailed, RequestFinished, Shutdown
 from engine.problem import ProblemKind
-from engine.questions import Evict, EvictWhat, Verify
-from engine.types import ConversationId, Message, Picture, Request, RequestId, Role, SamplingParams
+from engine.questions import Evict, EvictWhat
+from engine.types import ConversationId, Message, Picture
 from tests.fakes.asking import reply_of
+from tests.fakes.engine_fixtures import OpenTiny
 from tests.fakes.inline_engine import InlineClient
-from tests.fakes.seeing_model import build_seeing, write_picture
+from tests.fakes.planted_drafts import PlantedDrafts, plant
+from tests.fakes.seeing_engine import OpenSeeing, asked, num_fed, seen, submit, verified
+from tests.fakes.seeing_model import write_picture
 from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template
 
-Open = Callable[..., InlineClient]
 KINDS = [(name, template) for name in ("qwen3_5", "qwen3_5_moe") for template in Template]
-
-
-@pytest.fixture(scope="session")
-def seeing_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Template], Path]:
-    built: dict[tuple[str, Template], Path] = {}
-    root = tmp_path_factory.mktemp("seeing")
-
-    def get(name: str, template: Template) -> Path:
-        key = (name, template)
-        if key not in built:
-            built[key] = build_seeing(root / f"{name}-{template}", name, template)
-        return built[key]
-
-    return get
-
-
-@pytest.fixture
-def open_seeing(seeing_model: Callable[[str, Template], Path], tmp_path: Path) -> Open:
-    def get(
-        name: str = "qwen3_5", template: Template = Template.KEEPING, **options: object
-    ) -> InlineClient:
-        fields = {"idle_work": False, "saves_battery": False, "cache_budget_bytes": 1 << 30}
-        folder = {"picture_folder": tmp_path / "pictures", "disk_rest_s": 0.0}
-        config = EngineConfig(use_openblas=False, **fields | folder | options)  # type: ignore[arg-type]
-        client = InlineClient(config)
-        load_model(client, seeing_model(name, template), lambda _: None)
-        return client
-
-    return get
-
-
-@pytest.fixture
-def cat(tmp_path: Path) -> Picture:
-    return write_picture(tmp_path / "pictures", 192, 128)
-
-
-@pytest.fixture
-def dog(tmp_path: Path) -> Picture:
-    return write_picture(tmp_path / "pictures", 64, 160, seed=1)
-
-
-def seen(text: str, *pictures: Picture) -> Message:
-    return Message(role=Role.USER, content=text, pictures=pictures)
-
-
-def submit(client: InlineClient, messages: Sequence[Message], chat: str = "A") -> None:
-    request = Request(
-        request_id=RequestId("r"),
-        conversation_id=ConversationId(chat),
-        messages=tuple(messages),
-        new_messages=frozenset({len(messages) - 1}),
-        sampling=SamplingParams(temperature=0.0),
-        max_tokens=6,
-        record_logits=True,
-    )
-    client.send(Submit(request, time.perf_counter()))
-
-
-def asked(
-    client: InlineClient, messages: Sequence[Message], chat: str = "A"
-) -> tuple[RequestFinished, str]:
-    """Return an answer, and the hash of its logits. It is checked against runs without cached state."""
-    submit(client, messages, chat)
-    (finished,) = (e for e in client.run_until_idle() if isinstance(e, RequestFinished))
-    result = client.answer(client.ask(Verify(RequestId("r"), tuple(messages))))
-    assert result.prompt_equal, result.detail
-    assert result.equal, result
-    assert result.replay_difference == 0
-    return finished, result.logits_hash
-
-
-def num_fed(finished: RequestFinished) -> int:
-    plan = finished.usage.plan
-    return plan.prompt_tokens - plan.restored
 
 
 @pytest.mark.parametrize(("name", "template"), rest_in_soak(KINDS, KINDS[0], KINDS[3]))
 def test_picture_is_read_once_whatever_is_asked_about_it(
-    open_seeing: Open, cat: Picture, dog: Picture, name: str, template: Template
+    open_seeing: OpenSeeing, cat: Picture, dog: Picture, name: str, template: Template
 ) -> None:
     client = open_seeing(name, template)
     first = seen("The quick brown fox", cat, dog)
@@ -127,7 +51,7 @@ def test_picture_is_read_once_whatever_is_asked_about_it(
 
 
 def test_two_pictures_that_differ_in_one_pixel_are_two_pictures(
-    open_seeing: Open, cat: Picture, tmp_path: Path
+    open_seeing: OpenSeeing, cat: Picture, tmp_path: Path
 ) -> None:
     client = open_seeing()
     other = write_picture(tmp_path / "pictures", 192, 128, pixel=1)
@@ -139,7 +63,7 @@ def test_two_pictures_that_differ_in_one_pixel_are_two_pictures(
 
 
 def test_picture_comes_back_from_disk_after_a_restart(
-    open_seeing: Open, cat: Picture, tmp_path: Path
+    open_seeing: OpenSeeing, cat: Picture, tmp_path: Path
 ) -> None:
     options = {"disk_folder": tmp_path / "state", "idle_work": True}
     client = open_seeing(**options)
@@ -161,7 +85,9 @@ def test_picture_comes_back_from_disk_after_a_restart(
     client.core.run()
 
 
-def test_picture_is_read_again_after_its_state_is_evicted(open_seeing: Open, cat: Picture) -> None:
+def test_picture_is_read_again_after_its_state_is_evicted(
+    open_seeing: OpenSeeing, cat: Picture
+) -> None:
     client = open_seeing()
     first = seen("The quick brown fox", cat)
     _, cold = asked(client, [first])
@@ -173,7 +99,28 @@ def test_picture_is_read_again_after_its_state_is_evicted(open_seeing: Open, cat
     assert same == cold
 
 
-def test_picture_of_a_draft_is_read_before_it_is_sent(open_seeing: Open, cat: Picture) -> None:
+def test_drafts_of_an_answer_about_a_picture(
+    open_seeing: OpenSeeing, cat: Picture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drafter = PlantedDrafts(right=0.7)
+    plant(monkeypatch, drafter)
+    messages = [seen("A list of numbers", cat)]
+    plain, _ = verified(open_seeing(idle_work=True), messages, max_drafts=4)
+    drafter.is_learning = False
+    client = open_seeing(idle_work=True)
+    client.run_until_idle()  # finds out that passes can be rewound
+
+    finished, result = verified(client, messages, max_drafts=4)
+
+    assert finished.usage.drafted_tokens > finished.usage.accepted_tokens > 0
+    assert finished.content == plain.content
+    assert result.equal
+    assert result.replay_difference == 0
+
+
+def test_picture_of_a_draft_is_read_before_it_is_sent(
+    open_seeing: OpenSeeing, cat: Picture
+) -> None:
     client = open_seeing(idle_work=True)
     draft = seen("", cat)
     client.send(ReadAhead(conversation_id=ConversationId("A"), messages=(draft,), is_draft=True))
@@ -185,7 +132,7 @@ def test_picture_of_a_draft_is_read_before_it_is_sent(open_seeing: Open, cat: Pi
 
 
 def test_request_ends_the_reading_of_a_draft_within_a_picture(
-    open_seeing: Open, cat: Picture, dog: Picture
+    open_seeing: OpenSeeing, cat: Picture, dog: Picture
 ) -> None:
     _, cold = asked(open_seeing(), [seen("Thank you", cat, dog)])
     client = open_seeing(idle_work=True)
@@ -204,7 +151,7 @@ def test_request_ends_the_reading_of_a_draft_within_a_picture(
 
 
 def test_pictures_and_text_are_answered_together(
-    open_seeing: Open, cat: Picture, dog: Picture
+    open_seeing: OpenSeeing, cat: Picture, dog: Picture
 ) -> None:
     client = open_seeing()
     chats = {
@@ -228,7 +175,7 @@ def failure(client: InlineClient, message: Message) -> RequestFailed:
 
 
 def test_missing_or_changed_file_is_refused_with_a_sentence(
-    open_seeing: Open, cat: Picture, dog: Picture, tmp_path: Path
+    open_seeing: OpenSeeing, cat: Picture, dog: Picture, tmp_path: Path
 ) -> None:
     client = open_seeing()
     path = tmp_path / "pictures" / f"{cat.digest}.png"
@@ -246,7 +193,7 @@ def test_missing_or_changed_file_is_refused_with_a_sentence(
     asked(client, [seen("The quick")])
 
 
-def test_model_without_a_tower_refuses_pictures(open_tiny: Open, cat: Picture) -> None:
+def test_model_without_a_tower_refuses_pictures(open_tiny: OpenTiny, cat: Picture) -> None:
     client = open_tiny()
 
     problem = failure(client, seen("The quick", cat)).problem
@@ -256,7 +203,7 @@ def test_model_without_a_tower_refuses_pictures(open_tiny: Open, cat: Picture) -
 
 
 def test_tokens_of_pictures_are_counted_without_reading_them(
-    open_seeing: Open, cat: Picture
+    open_seeing: OpenSeeing, cat: Picture
 ) -> None:
     client = open_seeing()
 

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import mlx.core as mx
-import numpy as np
 import pytest
 
 from engine.models.compare import relative_difference
@@ -45,9 +44,7 @@ def ours(model: LoadedModel, token_ids: Sequence[int], ends: Sequence[int]) -> m
     """Return the logits of all tokens, of shape (L, V)."""
     caches = model.adapter.new_caches()
     starts = [0, *ends[:-1]]
-    parts = [
-        model.adapter.feed(token_ids[a:b], caches) for a, b in zip(starts, ends, strict=True)
-    ]
+    parts = [model.adapter.feed(token_ids[a:b], caches) for a, b in zip(starts, ends, strict=True)]
     return mx.concatenate(parts)
 
 
@@ -67,11 +64,8 @@ def theirs(
     options: dict[str, Any] = {}
     if pictures:
         tower = QwenTower(folder, config)
-        read = [
-            tower._processor._process_one(read_pixels(folder / f"{one.digest}.png", one))
-            for one in pictures
-        ]
-        options["pixel_values"] = mx.array(np.concatenate([patches for patches, _ in read]))
+        read = [tower.patches(read_pixels(folder / f"{one.digest}.png", one)) for one in pictures]
+        options["pixel_values"] = mx.concatenate([patches for patches, _ in read])
         options["image_grid_thw"] = mx.array([grid for _, grid in read])
     features = model.get_input_embeddings(mx.array([ids]), **options)
     language = model.language_model
