@@ -18,8 +18,8 @@ from app.extraction.pictures import THUMBNAIL_SIDE
 from app.extraction.refusal import Refused, RefusedFileError
 from app.words import attachments as words
 from engine.types import picture_digest
-from tests.fakes import pictures
-from tests.fakes.pictures import SECRETS, saved, scene, with_metadata
+from tests.fakes import picture_files as pictures
+from tests.fakes.picture_files import SECRETS, saved, scene, with_metadata
 from tests.fakes.tables import rest_in_soak
 
 
