@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,13 +19,17 @@ import mlx.core as mx
 import numpy as np
 from mlx import nn
 from PIL import Image
-from typing_extensions import override
 
 from engine.catalog.weights import TOWER_NAMES
 from engine.errors import PictureError
 from engine.types import Picture, picture_digest
 
 _PACKAGE = "mlx_vlm"
+_ATTEND = "ensure_fused_sdpa"  # mlx-vlm's attention of towers
+# Highest number of scores (queries x keys x heads) in one block. Two CPU cores compute a block of this
+# size in about 50 ms.
+_MAX_SCORES_CPU = 1 << 21
+_MAX_SCORES_GPU = 1 << 30
 _REMOVE = "Edit the message with this picture, and remove it or attach it again."
 
 
@@ -37,18 +41,30 @@ class Encoded:
     grid: tuple[int, int]  # rows and columns of tokens
 
 
-class _WatchedBlock(nn.Module):
-    """A block of a tower that adds each of its results to a list."""
+class _AttentionInBlocks:
+    """Attention of a tower over a range of patches at a time, each a part of the work.
 
-    def __init__(self, block: nn.Module, results: list[mx.array]) -> None:
-        super().__init__()
-        self._block: Any = block
+    Without that, the scores of one screenshot take gigabytes, and nothing else runs for seconds.
+    """
+
+    def __init__(self, attend: Callable[..., mx.array], results: list[mx.array]) -> None:
+        self._attend = attend  # mlx-vlm's function
         self._results = results
 
-    @override
-    def __call__(self, *args: Any, **options: Any) -> mx.array:
-        self._results.append(self._block(*args, **options))
-        return self._results[-1]
+    def __call__(
+        self, queries: mx.array, keys: mx.array, values: mx.array, scale: float
+    ) -> mx.array:
+        """Return the attention of queries of shape (1, H, L, D) to all keys and values."""
+        _, num_heads, num_patches, _ = queries.shape
+        is_cpu = mx.default_device() == mx.Device(mx.cpu)
+        max_scores = _MAX_SCORES_CPU if is_cpu else _MAX_SCORES_GPU
+        block_len = max(1, max_scores // (num_heads * num_patches))
+        blocks = [
+            self._attend(queries[:, :, start : start + block_len], keys, values, scale)
+            for start in range(0, num_patches, block_len)
+        ]
+        self._results += blocks
+        return blocks[0] if len(blocks) == 1 else mx.concatenate(blocks, axis=2)
 
 
 class QwenTower:
@@ -70,7 +86,6 @@ class QwenTower:
         options = processing._qwen_vl_image_kwargs(folder.absolute())  # noqa: SLF001 (has no public name)
         self._processor: Any = processing.Qwen3VLImageProcessor(**options)
         self._model: Any = None
-        self._results: list[mx.array] = []  # results of the blocks in the newest pass
 
     def grid(self, width: int, height: int) -> tuple[int, int]:
         """Return the rows and columns of tokens that a picture takes.
@@ -92,20 +107,24 @@ class QwenTower:
         return mx.array(patches), grid
 
     def encode(self, pixels: np.ndarray) -> tuple[Encoded, Sequence[mx.array]]:
-        """Return the embeddings of a picture, and the results of the tower's blocks, all lazily.
+        """Return the embeddings of a picture, and the parts of the work of the tower, all lazily.
 
-        A block depends only on those before it.
+        A part depends only on those before it.
 
         pixels: RGB values from 0 to 255, of shape (3, height, width).
         """
         patches, grid = self.patches(pixels)
         tower = self._loaded()
         weight = tower.patch_embed.proj.weight
-        embeddings, _ = tower(patches.astype(weight.dtype), mx.array([grid]))
-        blocks = tuple(self._results)
-        self._results.clear()
+        module = sys.modules[type(tower.blocks[0].attn).__module__]
+        attend, results = getattr(module, _ATTEND), list[mx.array]()
+        setattr(module, _ATTEND, _AttentionInBlocks(attend, results))
+        try:
+            embeddings, _ = tower(patches.astype(weight.dtype), mx.array([grid]))
+        finally:
+            setattr(module, _ATTEND, attend)
         _, height, width = pixels.shape
-        return Encoded(embeddings[None], self.grid(width, height)), blocks
+        return Encoded(embeddings[None], self.grid(width, height)), results
 
     def release(self) -> None:
         """Drop the weights. The next picture reads them again."""
@@ -119,7 +138,6 @@ class QwenTower:
             _quantise(tower, weights, self._config)
             tower.load_weights(list(weights.items()))
             tower.eval()
-            tower.blocks = [_WatchedBlock(block, self._results) for block in tower.blocks]
             self._model = tower
         return self._model
 
