@@ -124,7 +124,8 @@ def mutated(number: int, *, seed: int = 7) -> Iterator[tuple[str, bytes]]:
     for index in range(number):
         chance = random.Random(f"{seed} {index}")
         extension, data = whole[index % len(whole)]
-        yield f"{index}.{extension}", _damaged(bytearray(data), chance)
+        damaged = _damaged(bytearray(data), chance)
+        yield f"{index}.{extension}", _with_checksums(damaged) if index % 2 else damaged
 
 
 def _damaged(data: bytearray, chance: random.Random) -> bytes:
@@ -146,3 +147,17 @@ def _damaged(data: bytearray, chance: random.Random) -> bytes:
         elif way == 4 and len(data) > 100:
             del data[chance.randrange(60, len(data)) :]
     return bytes(data)
+
+
+def _with_checksums(data: bytes) -> bytes:
+    """Return a PNG file with the checksums that its damaged chunks need. Other files do not change."""
+    fixed = bytearray(data)
+    position = 8
+    while data.startswith(b"\x89PNG") and position + 12 <= len(data):
+        (length,) = struct.unpack_from(">I", data, position)
+        end = position + 8 + length
+        if end + 4 > len(data):
+            break
+        struct.pack_into(">I", fixed, end, zlib.crc32(data[position + 4 : end]))
+        position = end + 4
+    return bytes(fixed)
