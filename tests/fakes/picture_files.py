@@ -74,7 +74,8 @@ def with_metadata(kind: str, orientation: int = 1, **options: Any) -> bytes:
         photoshop = _jpeg_segment(0xED, b"Photoshop 3.0\0SecretWords")
         pictures = _jpeg_segment(0xE2, b"MPF\0SecretPreview")
         preview = _jpeg_segment(0xE0, b"JFXX\0\x10SecretPreview")
-        return data[:2] + photoshop + pictures + preview + data[2:] + b"SecretTail"
+        other = _jpeg_segment(0xE5, b"SecretWords")
+        return data[:2] + photoshop + pictures + preview + other + data[2:] + b"SecretTail"
     if kind == "WEBP":
         data = saved(scene(), kind, exif=exif(orientation), xmp=xmp, **options)
         body = data[8:] + b"XTRA" + struct.pack("<I", 11) + b"SecretWords\0"
