@@ -67,12 +67,14 @@ from app.controllers.titles import TitlesController
 from app.controllers.turns import Turns
 from app.controllers.undo import UndoList
 from app.controllers.undoing import Undoing
+from app.controllers.unused_pictures import UnusedPictures
 from app.conversation.attachments import MAX_ATTACHMENTS
 from app.login_item import LoginItem
 from app.server.kept_replies import REPLIES_FILE
 from app.server.key import KEY_FILE
 from app.settings import Settings
 from app.store.conversations import OpenedStore
+from app.store.pictures import PictureFiles
 from app.store.place import DataPlace
 from app.store.reading_records import RATES_FILE, SAVED_FILE
 from engine.hosts.checking import check_hosts
@@ -91,6 +93,7 @@ class Seams:
     settings_path: Path
     place: DataPlace  # place of the database that open_store opens
     logs_dir: Path
+    pictures_dir: Path  # folder of attached pictures
     state_dir: Path  # folder of cached state that survives a restart
     model: Path | None = None  # model folder to load, instead of the model chosen last
     hosts: Hosts | None = None  # hosts of the command line that hold the model together
@@ -117,6 +120,7 @@ class Core(QObject):
         self.login = OpenAtLogin(self._lane, seams.login_item)
         self.desk = Desk(self.store)
         self._place = seams.place
+        self.pictures = PictureFiles(seams.pictures_dir)
         self._make_models(seams)
         self._make_chats(seams)
         self._make_files(seams)
@@ -190,6 +194,9 @@ class Core(QObject):
         )
         self.recently_deleted = RecentlyDeleted(
             self.library, self.folders, seams.place, self.store, self.backups
+        )
+        self.unused_pictures = UnusedPictures(
+            self.pictures, seams.place, self.store, self.library.deleted
         )
         self.history = VisitHistory(self.library)
 
@@ -373,6 +380,7 @@ class Core(QObject):
             self.storage,
             self.chat_states,
             self.memory_map,
+            self.unused_pictures,
         ):
             sender.stop()
         self.desk.note_quit()

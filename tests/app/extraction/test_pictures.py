@@ -126,9 +126,12 @@ def _corner(image: Image.Image, left: int, top: int) -> str:
     return {(1, 0, 0): "r", (0, 1, 0): "g", (0, 0, 1): "b"}.get((red, green, blue), "x")
 
 
-def test_colours_of_a_profile_become_those_of_srgb(extractor: Extractor, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "TIFF"])
+def test_colours_of_a_profile_become_those_of_srgb(
+    extractor: Extractor, tmp_path: Path, kind: str
+) -> None:
     red = Image.new("RGB", (20, 20), (230, 20, 20))
-    swapped = saved(red, "PNG", icc_profile=pictures.swapped_profile())
+    swapped = saved(red, kind, icc_profile=pictures.swapped_profile())
     result = read(extractor, tmp_path / "a", swapped)
 
     pixel = view_of(result).getpixel((5, 5))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 import threading
 import time
 from contextlib import closing
@@ -24,10 +26,13 @@ from app.store.backups import FOLDER, make_backup, pictures_in_backups
 from app.store.conversations import open_store
 from app.store.pictures import UNUSED_KEPT_S, PictureFiles
 from engine.types import ConversationId, Picture
+from tests.app.store.picture_writer import content_of, picture_of
 from tests.app.store.test_attachments import digests, photo, sent, with_draft
 from tests.app.store.test_schema import make_format
 
 NOON = 1_760_011_200.0
+ROOT = Path(__file__).parents[3]
+WRITER = Path(__file__).with_name("picture_writer.py")
 CONTENT = PictureContent(b"original", b"view", b"thumbnail")
 
 
@@ -176,6 +181,32 @@ def test_backup_of_an_older_format_has_no_pictures(tmp_path: Path) -> None:
     found = pictures_in_backups(tmp_path / "conversations.db")
 
     assert found == {digit * 32 for digit in ("1a", "2b", "3c", "4d")}
+
+
+@pytest.mark.parametrize("num_pictures", [1, 7, 30])
+def test_killed_app_has_the_files_of_every_stored_draft(tmp_path: Path, num_pictures: int) -> None:
+    with subprocess.Popen(
+        [sys.executable, WRITER, tmp_path],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    ) as writer:
+        assert writer.stdout is not None
+        reports = [writer.stdout.readline() for _ in range(num_pictures)]
+        writer.kill()  # it writes without a pause, so the kill interrupts a write
+        reports += writer.stdout.readlines()
+    files = PictureFiles(tmp_path / "pictures")
+    with closing(open_store(tmp_path / "conversations.db", now=0.0).store) as store:
+        drafts = [store.load(one.conversation_id).draft_attachments for one in store.summaries()]
+        assert len(drafts) >= len([line for line in reports if line.endswith("\n")])
+        assert {file.picture for (file,) in drafts} == set(map(picture_of, range(len(drafts))))
+        files.remove_unused(store.picture_digests(), now=time.time() + 2 * UNUSED_KEPT_S)
+    assert len(list(files.folder.iterdir())) == 3 * len(drafts)
+    for number in range(len(drafts)):
+        picture, content = picture_of(number), content_of(number)
+        assert files.original(picture).read_bytes() == content.original
+        assert files.view(picture.view).read_bytes() == content.view
+        assert files.thumbnail(picture).read_bytes() == content.thumbnail
 
 
 @pytest.mark.parametrize("size", PictureSize)
