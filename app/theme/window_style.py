@@ -135,6 +135,7 @@ def _size(style: TextStyle, zoom: float) -> str:
 def _frame_rules(colors: Colors) -> str:
     return f"""
 #sidebar {{ background: {colors.sidebar}; }}
+#sidebarFoot {{ border-top: 1px solid {colors.hairline}; }}
 QPushButton#sidebarFooter {{
   background: {colors.sidebar}; border: 1px solid transparent; border-top-color: {colors.hairline};
   border-radius: 0; padding: 0;

@@ -41,7 +41,7 @@ def delete_chats(stage: Stage, *titles: str) -> None:
 
 
 def opened(stage: Stage) -> DeletedSheet:
-    QTest.mouseClick(stage.window.sidebar.deleted_button, LEFT)
+    QTest.mouseClick(stage.window.sidebar.foot.deleted, LEFT)
     return stage.window.findChildren(DeletedSheet)[-1]
 
 
@@ -54,7 +54,7 @@ def confirm(sheet: DeletedSheet, word: str) -> None:
 
 
 def test_button_is_shown_only_while_there_are_deleted_chats(stage: Stage) -> None:
-    button = stage.window.sidebar.deleted_button
+    button = stage.window.sidebar.foot.deleted
     assert not button.isVisible()
     assert not stage.window.commands[CommandId.RECENTLY_DELETED].isEnabled()
     delete_chats(stage, "One")
@@ -91,7 +91,7 @@ def test_undo_after_a_restart_restores_a_chat_deleted_just_now(make_stage: MakeS
     stage.settle()
     stage.run(CommandId.UNDO)
     stage.wait_until(lambda: stage.texts == ["One", "Yes"])
-    assert not stage.window.sidebar.deleted_button.isVisible()
+    assert not stage.window.sidebar.foot.deleted.isVisible()
 
 
 @pytest.mark.slow
@@ -228,7 +228,7 @@ def test_folder_that_is_deleted_for_good_does_not_come_back(make_stage: MakeStag
     stage.close()
     stage = make_stage()
     stage.settle()
-    assert not stage.window.sidebar.deleted_button.isVisible()
+    assert not stage.window.sidebar.foot.deleted.isVisible()
     assert stage.rig.core.folders.get(folder_id) is None
     assert stage.rows == ["TODAY", "One"]
 
@@ -248,5 +248,5 @@ def test_sheet_closes_when_nothing_is_left(stage: Stage) -> None:
     QTest.keyClick(sheet.list, Key.Key_Delete)
     confirm(sheet, "Delete")
     stage.settle()
-    assert not stage.window.sidebar.deleted_button.isVisible()
+    assert not stage.window.sidebar.foot.deleted.isVisible()
     assert stage.window.findChildren(DeletedSheet) == []
