@@ -141,7 +141,7 @@ QToolButton[kind="icon"]:focus {{ border-color: {colors.accent}; }}
 def _field_rules(colors: Colors) -> str:
     return f"""
 QLineEdit {{
-  color: {colors.text}; background: {colors.hover}; border: 1px solid transparent;
+  color: {colors.text}; background: {colors.hover}; border: 1px solid {colors.fill_line};
   border-radius: {Radius.BUTTON}px; padding: 0 {Space.S}px; min-height: {Size.CONTROL - 2}px;
   selection-background-color: {colors.accent}; selection-color: {colors.on_accent};
   placeholder-text-color: {colors.tertiary};

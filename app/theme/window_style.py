@@ -151,7 +151,7 @@ QPushButton#sidebarFooter:focus {{ border-color: {colors.accent}; }}
 QSplitter::handle {{ background: {colors.hairline}; }}
 QListView {{ background: transparent; border: none; outline: none; }}
 QProgressBar {{
-  background: {colors.strong_line}; border: none; border-radius: {Space.HAIR}px;
+  background: {colors.track}; border: none; border-radius: {Space.HAIR}px;
   max-height: {Space.XS}px; min-height: {Space.XS}px;
 }}
 QProgressBar::chunk {{ background: {colors.secondary}; border-radius: {Space.HAIR}px; }}
@@ -178,7 +178,7 @@ def _field_rules(colors: Colors, zoom: float) -> str:
 #titleField {{ {_font(Type.TITLE)} }}
 QSlider {{ min-height: {Size.CONTROL_MINI}px; }}
 QSlider::groove:horizontal {{
-  background: {colors.strong_line}; height: {Space.XS}px; border-radius: {Space.HAIR}px;
+  background: {colors.track}; height: {Space.XS}px; border-radius: {Space.HAIR}px;
 }}
 QSlider::sub-page:horizontal {{ background: {colors.accent}; border-radius: {Space.HAIR}px; }}
 QSlider::handle:horizontal {{

@@ -107,7 +107,7 @@ class ModelDelegate(QStyledItemDelegate):
         bar = QRectF(0, line.bottom() + Space.HAIR, 2 * Size.CONTROL_LARGE, Space.XS)
         bar.moveRight(line.right())
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(self._theme.colors.strong_line))
+        painter.setBrush(QColor(self._theme.colors.track))
         painter.drawRoundedRect(bar, Space.HAIR, Space.HAIR)
         bar.setWidth(bar.width() * fraction)
         painter.setBrush(QColor(self._theme.colors.secondary))
