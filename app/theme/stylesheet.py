@@ -141,12 +141,15 @@ QToolButton[kind="icon"]:focus {{ border-color: {colors.accent}; }}
 def _field_rules(colors: Colors) -> str:
     return f"""
 QLineEdit {{
-  color: {colors.text}; background: {colors.hover}; border: 1px solid {colors.fill_line};
+  color: {colors.text}; background: {colors.raised}; border: 1px solid {colors.border};
   border-radius: {Radius.BUTTON}px; padding: 0 {Space.S}px; min-height: {Size.CONTROL - 2}px;
   selection-background-color: {colors.accent}; selection-color: {colors.on_accent};
   placeholder-text-color: {colors.tertiary};
 }}
-QLineEdit:focus {{ border-color: {colors.accent}; background: {colors.canvas}; }}
+QLineEdit[kind="search"] {{ background: {colors.hover}; border-color: {colors.fill_line}; }}
+QLineEdit:focus, QLineEdit[kind="search"]:focus {{
+  border-color: {colors.accent}; background: {colors.canvas};
+}}
 QPlainTextEdit, QTextEdit {{
   color: {colors.text}; background: transparent; border: none;
   selection-background-color: {colors.accent}; selection-color: {colors.on_accent};

@@ -29,7 +29,7 @@ CHOOSES_NOTE: Final = (
 )
 PORT: Final = "Port"
 ORIGINS: Final = "Web pages"
-ORIGINS_HINT: Final = "app://obsidian.md"
+ORIGINS_HINT: Final = "for example app://obsidian.md"
 ORIGINS_NOTE: Final = "Pages in a browser can’t use the server, except from the addresses here."
 SETTINGS_FOR: Final = "Settings for"
 REQUESTS: Final = "Requests"

@@ -73,3 +73,8 @@ def gigabytes(num_bytes: int) -> str:
 def share(*, done: str, total: str) -> str:
     """Return a text such as "12 of 431 tokens". `total` includes the unit."""
     return f"{done} of {total}"
+
+
+def default(value: str) -> str:
+    """Return the hint in an empty field: the value that holds then."""
+    return f"Default: {value}"
