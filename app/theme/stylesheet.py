@@ -79,13 +79,11 @@ QPushButton {{
 }}
 QPushButton:hover, QPushButton:pressed {{ background: {colors.hover}; }}
 QPushButton:disabled {{ color: {colors.tertiary}; background: {colors.canvas}; }}
-QPushButton:focus {{ border-color: {colors.accent}; }}
+QPushButton:focus {{
+  border: 2px solid {colors.accent}; padding: 0 {Space.M - 1}px; min-height: {inner - 2}px;
+}}
 QPushButton[kind="primary"] {{
   color: {colors.on_accent}; background: {colors.accent}; border-color: {colors.accent};
-}}
-QPushButton[kind="primary"]:focus {{
-  border: 3px double {colors.accent}; background-clip: padding; min-height: {inner - 4}px;
-  padding: 0 {Space.M - 2}px;
 }}
 QPushButton[kind="primary"]:disabled {{
   color: {colors.tertiary}; background: {colors.hover}; border-color: {colors.hover};
@@ -109,10 +107,8 @@ QPushButton[kind="segment"][role="tab"] {{ color: {colors.secondary}; }}
 QPushButton[kind="segment"][role="tab"]:checked {{
   color: {colors.text}; background: {colors.selected}; border-color: {colors.border};
 }}
-QPushButton[kind="segment"]:focus {{ border: 1px solid {colors.accent}; }}
-QPushButton[kind="segment"]:checked:focus {{
-  border: 3px double {colors.accent}; background-clip: padding; min-height: {inner - 4}px;
-  padding: 0 {Space.M - 2}px;
+QPushButton[kind="segment"]:focus, QPushButton[kind="segment"][role="tab"]:checked:focus {{
+  border: 2px solid {colors.accent};
 }}
 """
 
@@ -128,13 +124,15 @@ QToolButton[kind="tab"]:checked {{
   color: {colors.text}; background: {colors.selected}; padding: {Space.XS - 1}px {Space.M - 1}px;
   border: 2px solid {colors.selection_line};
 }}
-QToolButton[kind="tab"]:focus {{ border-color: {colors.accent}; }}
+QToolButton[kind="tab"]:focus {{
+  padding: {Space.XS - 1}px {Space.M - 1}px; border: 2px solid {colors.accent};
+}}
 QToolButton[kind="icon"] {{
   background: transparent; border: 1px solid transparent; border-radius: {Radius.BUTTON}px;
 }}
 QToolButton[kind="icon"]:hover, QToolButton[kind="icon"]:checked {{ background: {colors.hover}; }}
 QToolButton[kind="icon"]:pressed {{ background: {colors.selected}; }}
-QToolButton[kind="icon"]:focus {{ border-color: {colors.accent}; }}
+QToolButton[kind="icon"]:focus {{ border: 2px solid {colors.accent}; }}
 """
 
 

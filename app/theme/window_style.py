@@ -88,7 +88,7 @@ def _zoomed_rules(zoom: float) -> str:
     for name, style in (*LABEL_TYPES.items(), ("code", Type.SMALL)):
         label = _in_zoomed(f'QLabel[type="{name}"]')
         rules.append(f"{label} {{ {_font(style, zoom)} }}")
-    checked = _in_zoomed('QPushButton[kind="segment"]:checked:focus')
+    focused = _in_zoomed("QPushButton:focus")
     labels = _in_zoomed('QLabel[kind="row"]')
     arrows = _in_zoomed("QPushButton::menu-indicator")
     chip_arrows = _in_zoomed('QPushButton[kind="chip"]::menu-indicator')
@@ -99,7 +99,7 @@ def _zoomed_rules(zoom: float) -> str:
         (
             *rules,
             f"{_in_zoomed('QPushButton', 'QLineEdit')} {{ min-height: {high - 2}px; }}",
-            f"{checked} {{ min-height: {high - 6}px; }}",
+            f"{focused} {{ min-height: {high - 4}px; }}",
             f"{labels} {{ min-height: {high}px; }}",
             f'#settings QToolButton[kind="tab"] {{ {_size(Type.SMALL, min(zoom, TAB_ZOOM))} }}',
             f"QToolTip {{ {_size(Type.SMALL, zoom)} }}",
@@ -198,8 +198,9 @@ QPushButton#titleButton {{
   padding: 0 {Space.S}px;
 }}
 QPushButton#titleButton:hover {{ background: {colors.hover}; }}
-QPushButton#titleButton:focus {{ border-color: {colors.accent}; }}
+QPushButton#titleButton:focus {{ border-color: {colors.accent}; padding: 0 {Space.S - 1}px; }}
 QPushButton#modelButton {{ padding: 0 {Space.S}px 0 {Space.M}px; }}
+QPushButton#modelButton:focus {{ padding: 0 {Space.S - 1}px 0 {Space.M - 1}px; }}
 QPushButton#resetTemperature {{ padding: 0 {Space.XS}px; margin-left: -{Space.XS + 1}px; }}
 QPushButton[kind="row"] {{
   background: transparent; border-color: transparent; border-radius: {Radius.ROW}px;
@@ -210,12 +211,12 @@ QPushButton[place="foot"] {{
   color: {colors.secondary}; padding: 0 {Space.M - 1}px; margin-bottom: {Space.S}px;
 }}
 QPushButton[kind="row"]:hover {{ background: {colors.hover}; }}
-QPushButton[kind="row"]:focus {{ border-color: {colors.accent}; }}
+QPushButton[kind="row"]:focus {{ border-color: {colors.accent}; border-width: 1px; }}
 QPushButton[kind="link"] {{
   color: {colors.link}; background: transparent; border-color: transparent; text-align: left; padding: 0; margin-left: -1px;
 }}
 QPushButton[kind="link"]:hover {{ text-decoration: underline; }}
-QPushButton[kind="link"]:focus {{ border-color: {colors.accent}; border-radius: {Radius.ROW}px; }}
+QPushButton[kind="link"]:focus {{ border-color: {colors.accent}; border-width: 1px; border-radius: {Radius.ROW}px; }}
 QPushButton[kind="chip"] {{
   color: {colors.secondary}; background: {colors.composer_chip}; border: 1px solid transparent;
   border-radius: {Size.CONTROL // 2}px; padding: 0 {Space.M}px;
