@@ -78,7 +78,9 @@ QPushButton {{
   border-radius: {Radius.BUTTON}px; padding: 0 {Space.M}px; min-height: {inner}px;
 }}
 QPushButton:hover, QPushButton:pressed {{ background: {colors.hover}; }}
-QPushButton:disabled {{ color: {colors.tertiary}; background: {colors.canvas}; }}
+QPushButton:disabled {{
+  color: {colors.tertiary}; background: {colors.canvas}; border-color: {colors.strong_line};
+}}
 QPushButton:focus {{
   border: 2px solid {colors.accent}; padding: 0 {Space.M - 1}px; min-height: {inner - 2}px;
 }}

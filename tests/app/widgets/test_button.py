@@ -1,4 +1,4 @@
-"""Focus rings of buttons."""
+"""Focus rings of buttons, and the look of disabled ones."""
 
 from __future__ import annotations
 
@@ -68,3 +68,9 @@ def test_focus_ring_of_a_filled_button_is_inside_its_edge(qtbot: QtBot, window: 
     colors = row_of(button.grab().toImage())
     accent, ring = QColor(LIGHT.accent), QColor(LIGHT.on_accent)
     assert colors == [accent, accent, ring, ring, accent, accent]
+
+
+def test_disabled_button_has_a_quieter_border(qtbot: QtBot, window: QWidget) -> None:
+    button = shown_button(qtbot, window, "")
+    button.setEnabled(False)
+    assert row_of(button.grab().toImage())[0] == QColor(LIGHT.strong_line)
