@@ -29,6 +29,7 @@ class CardStack(VerticalScroller):
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(0)
         self._rows: list[QHBoxLayout] = []
+        self._cards: list[QWidget] = []
         self._notices: list[Notice] = []
         self._beside = 0  # width that the scroll bar takes from the margin
         self.setWidget(self.content)
@@ -40,6 +41,7 @@ class CardStack(VerticalScroller):
         for card in cards:
             row = centred(card)
             self._rows.append(row)
+            self._cards.append(card)
             self._column.addLayout(row)
             card.installEventFilter(self)
             if isinstance(card, Notice):
@@ -82,8 +84,10 @@ class CardStack(VerticalScroller):
         return QSize(self.content.minimumSizeHint().width(), 0)
 
     def wanted(self) -> int:
-        """Return the height of the cards on show."""
+        """Return the height of the cards on show, with a gap between them and the text above."""
         column = self._column
+        has_any = any(not card.isHidden() for card in self._cards)
+        column.setContentsMargins(0, Space.S if has_any else 0, 0, 0)
         column.activate()
         # totalHeightForWidth() is -1 if the height of no card on show depends on its width.
         if column.hasHeightForWidth():

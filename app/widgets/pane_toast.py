@@ -81,7 +81,7 @@ class PaneToast(Toast):
         """Move the toast above the composer and its cards, or to the bottom in an empty chat.
 
         The buttons of the cards stay free. In a low window the toast covers the upper cards. Without
-        cards it covers the jump button, if that is in the middle, as a whole.
+        cards it covers the jump button, if that lies on the text, as a whole.
         """
         pane = self._pane
         self.setFixedWidth(min(Size.INSPECTOR + Size.SIDEBAR, pane.width() - Space.XXL))

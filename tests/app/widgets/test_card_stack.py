@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QApplication
 
 from app.conversation.attachments import make_attachment
 from app.settings import Settings
+from app.theme.tokens import Space
 from app.widgets.commands import CommandId
 from app.widgets.line_height import Sentences
 from app.words import several
@@ -41,7 +42,7 @@ def test_card_scrolls_in_a_low_window_and_leaves_the_composer_whole(make_stage: 
     stage.window.resize(1100, 900)
     stage.settle()
     assert cards.bar.maximum() == 0
-    assert cards.height() == notice.height()
+    assert cards.height() == Space.S + notice.height(), "text above does not touch the card"
 
 
 def test_end_of_the_last_answer_is_above_a_card_that_came_while_the_chat_was_away(
