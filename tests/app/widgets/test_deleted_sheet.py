@@ -9,12 +9,15 @@ from threading import Event
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
 
 from app.conversation.folder import Folder
 from app.conversation.placement import FolderId
 from app.store.backups import make_backup
 from app.store.place import DATABASE
+from app.theme.tokens import LIGHT
+from app.widgets.button import Button
 from app.widgets.commands import CommandId
 from app.widgets.deleted_sheet import DeletedSheet
 from engine.questions import Forget
@@ -211,6 +214,20 @@ def test_deleted_folder_is_restored_after_a_restart_with_its_chats(make_stage: M
     assert sorted(stage.rows) == ["FOLDERS", "One", "TODAY", "Two", "Work"]
 
 
+def test_question_about_chats_and_a_folder_counts_both_and_delete_is_red(stage: Stage) -> None:
+    delete_chats(stage, "One", "Two")
+    delete_folder(stage, "Work", "Three")
+    sheet = opened(stage)
+    sheet.list.selectAll()
+    QTest.mouseClick(sheet.delete_button, LEFT)
+    box = sheet_in(sheet)
+    assert box.windowTitle() == "Permanently delete 2 chats and 1 folder?"
+    assert box.text.startswith("Other chats that were in a deleted folder are kept.")
+    button = next(one for one in box.findChildren(Button) if one.text() == "Delete")
+    assert button.palette().buttonText().color() == QColor(LIGHT.error.ink)
+    confirm(sheet, "Cancel")
+
+
 @pytest.mark.slow
 def test_folder_that_is_deleted_for_good_does_not_come_back(make_stage: MakeStage) -> None:
     stage = make_stage()
@@ -219,7 +236,7 @@ def test_folder_that_is_deleted_for_good_does_not_come_back(make_stage: MakeStag
     QTest.mouseClick(sheet.delete_button, LEFT)
     box = sheet_in(sheet)
     assert box.windowTitle() == "Permanently delete “Work”?"
-    assert box.text.startswith("Chats in a deleted folder are kept.")
+    assert box.text.startswith("Chats that were in a deleted folder are kept.")
     confirm(sheet, "Delete")
     stage.settle()
     for _ in range(3):
