@@ -334,6 +334,8 @@ def test_queued_messages_are_sent_when_the_answer_ends(stage: Stage) -> None:
     stage.send("and three")
     assert stage.pane.queued.isVisible()
     assert stage.pane.queued.text == "Two and three"
+    notes = [label.text() for label in stage.pane.queued.findChildren(QLabel) if label.isVisible()]
+    assert "Sent when this answer is finished" in notes
     bubble = stage.pane.queued.findChild(QLabel)
     assert isinstance(bubble, QLabel)
     assert bubble.width() < stage.pane.queued.width() / 2, (
