@@ -55,18 +55,21 @@ def make_window_style(colors: Colors, fonts: Fonts, zoom: float) -> str:
 
 
 def _table_rules(colors: Colors, zoom: float) -> str:
+    cell = Space.S + 3  # Qt has a margin of 3 px in each cell, but none in the headings
     return f"""
 #memoryTable {{
   {_size(Type.UI, zoom)} background: {colors.canvas}; border: 1px solid {colors.hairline};
   border-radius: {Radius.ROW}px; outline: 0;
 }}
-#memoryTable::item {{ padding: {Space.XS}px {Space.S}px; color: {colors.text}; }}
+#memoryTable::item {{
+  padding: {Space.XS}px {Space.S + 2}px {Space.XS}px {Space.S}px; color: {colors.text};
+}}
 #memoryTable::item:hover {{ background: {colors.hover}; }}
 #memoryTable::item:selected {{ background: {colors.accent}; color: {colors.on_accent}; }}
-#memoryTable QHeaderView {{ background: {colors.canvas}; }}
+#memoryTable QHeaderView {{ background: transparent; }}
 #memoryTable QHeaderView::section {{
-  {_size(Type.SMALL, zoom)} color: {colors.secondary}; background: {colors.canvas}; border: none;
-  border-bottom: 1px solid {colors.hairline}; padding: {Space.XS}px {Space.L}px {Space.XS}px {Space.S}px;
+  {_size(Type.SMALL, zoom)} color: {colors.secondary}; background: transparent; border: none;
+  border-bottom: 1px solid {colors.hairline}; padding: {Space.XS}px {cell + 2}px {Space.XS}px {cell}px;
 }}
 """
 
