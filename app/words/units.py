@@ -12,7 +12,7 @@ def tokens(count: int) -> str:
     return "1 token" if count == 1 else f"{count:,} tokens"
 
 
-NO_RATE: Final = "…"  # shown in place of a rate that is not known yet
+NO_RATE: Final = "— tok/s"  # shown in place of a rate that is not known yet
 
 
 def tokens_per_second(rate: str) -> str:
