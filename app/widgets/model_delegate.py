@@ -100,11 +100,11 @@ class ModelDelegate(QStyledItemDelegate):
             self._theme.icons.paint(painter, Icon.CHECK, colors.secondary, icon)
             width += size
         elif row.fraction is not None:
-            self._paint_bar(painter, line, row.fraction)
+            self._paint_bar(painter, line, width, row.fraction)
         return width
 
-    def _paint_bar(self, painter: QPainter, line: QRect, fraction: float) -> None:
-        bar = QRectF(0, line.bottom() + Space.HAIR, 2 * Size.CONTROL_LARGE, Space.XS)
+    def _paint_bar(self, painter: QPainter, line: QRect, width: int, fraction: float) -> None:
+        bar = QRectF(0, line.bottom() + Space.HAIR, width, Space.XS)
         bar.moveRight(line.right())
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(self._theme.colors.track))
