@@ -12,7 +12,7 @@ PURPOSE: Final = (
     f"Coding agents, editors and scripts on {computer.THIS_COMPUTER} can chat with the loaded model, through the "
     "interfaces of OpenAI, Anthropic and Ollama. As in your own chats, what was read is kept."
 )
-ACCESS: Final = f"Only programs on {computer.THIS_COMPUTER} can connect."
+ACCESS: Final = f"Only programs on {computer.THIS_COMPUTER} can connect, and only with the key."
 WITHOUT_KEY: Final = f"Every program on {computer.THIS_COMPUTER} can connect, without a key."
 ADDRESS: Final = "Address"
 STARTING: Final = "Starting…"
@@ -24,8 +24,8 @@ NEW_KEY: Final = "New Key"
 NEW_KEY_NOTE: Final = "Programs with the old key get no answer any more."
 CHOOSES: Final = "Let Programs Choose the Model"
 CHOOSES_NOTE: Final = (
-    f"A request that names another model on {computer.THIS_COMPUTER} loads it, for your own chats too, unless an answer "
-    "is written or waits. The next start loads the model that you chose."
+    f"A program can load another model of {computer.THIS_COMPUTER} while no answer is written or waits. Your chats then "
+    "use it too, until you choose a model or start Rejoinder again."
 )
 PORT: Final = "Port"
 ORIGINS: Final = "Web pages"
