@@ -91,23 +91,35 @@ class CardStack(VerticalScroller):
         column.activate()
         # totalHeightForWidth() is -1 if the height of no card on show depends on its width.
         if column.hasHeightForWidth():
-            return column.totalHeightForWidth(self.width() - self._beside)
-        return column.totalSizeHint().height()
+            height = column.totalHeightForWidth(self.width() - self._beside)
+        else:
+            height = column.totalSizeHint().height()
+        return height + sum(
+            notice.hidden_height(self._card_width) for notice in self._notices_on_show
+        )
+
+    @property
+    def _notices_on_show(self) -> list[Notice]:
+        return [notice for notice in self._notices if not notice.isHidden()]
+
+    @property
+    def _card_width(self) -> int:
+        return self.width() - 2 * Space.XL
 
     def fit(self, room: int) -> bool:
         """Take the height of the cards, but no more than `room`, and keep one line of text.
 
-        If the cards must scroll, the buttons of a notice stand below its title. Return True if the
-        height has changed.
+        If the cards must be lower, the texts of a notice scroll first, above its buttons. Return True
+        if the height has changed.
         """
-        wanted = self.wanted()
-        height = min(wanted, max(room, Size.CONTROL))
+        wanted, most = self.wanted(), max(room, Size.CONTROL)
+        for notice in self._notices_on_show:
+            wanted -= notice.shrink(wanted - most, self._card_width)
+        height = min(wanted, most)
         # The scroll bar stands in the margin, so it takes no width from the cards.
         self._beside = self.bar.sizeHint().width() if height < wanted else 0
         for row in self._rows:
             row.setContentsMargins(Space.XL, 0, Space.XL - self._beside, 0)
-        for notice in self._notices:
-            notice.put_buttons_first(first=height < wanted)
         if height == self.maximumHeight():
             return False
         self.setFixedHeight(height)
