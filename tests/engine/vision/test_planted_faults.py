@@ -14,8 +14,9 @@ from engine.picture_ids import picture_ids, position_shift
 from engine.questions import CheckResult
 from engine.types import Picture
 from engine.vision import seeing
+from engine.vision.pixels import read_pixels
 from engine.vision.seeing import Vision
-from engine.vision.tower import Encoded, read_pixels
+from engine.vision.tower import Encoded
 from tests.fakes.asking import reply_of
 from tests.fakes.seeing_engine import OpenSeeing, asked, seen, verified
 from tests.fakes.seeing_model import write_picture
