@@ -23,7 +23,7 @@ from engine.picture_ids import MAX_POSITIONS, picture_ids
 from engine.types import Picture
 from engine.vision.pixels import beside, read_pixels
 from engine.vision.positions import PassPositions, replace_ropes
-from engine.vision.tower import Encoded, Patches, QwenTower, tower_weights
+from engine.vision.tower import EncodedPicture, Patches, QwenTower, tower_weights
 
 # Highest number of pictures whose ids are remembered. Each takes 10 kB.
 _MAX_KNOWN = 1024
@@ -65,7 +65,7 @@ class Vision:
         # The ids and the embeddings of the picture that is read next. The newest of an unfinished
         # read-ahead stay, because the request may follow.
         self._encoded_ids: tuple[int, ...] = ()
-        self._encoded: Encoded | None = None
+        self._encoded: EncodedPicture | None = None
 
     def ids(self, picture: Picture) -> tuple[int, ...]:
         """Return the ids that stand for a picture. See PictureRules.ids."""
@@ -142,7 +142,7 @@ class Vision:
     def _read(self, path: Path, picture: Picture) -> Patches:
         return self._tower.patches(read_pixels(path, picture))
 
-    def take(self, token_ids: Sequence[int]) -> Encoded:
+    def take(self, token_ids: Sequence[int]) -> EncodedPicture:
         """Return the embeddings of a picture, and keep them no longer. Raise the errors of `encode`."""
         self.encode(token_ids)
         encoded, self._encoded = self._encoded, None

@@ -39,7 +39,7 @@ class Patches:
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
+class EncodedPicture:
     """A picture as a model gets it."""
 
     embeddings: mx.array  # lazy, of shape (1, tokens, hidden size)
@@ -53,7 +53,10 @@ class _AttentionInBlocks:
     """
 
     def __init__(self, attend: Callable[..., mx.array], results: list[mx.array]) -> None:
-        self._attend = attend  # mlx-vlm's function
+        """Create a replacement of mlx-vlm's function `attend`, which is for GPUs: it pads the heads."""
+        is_cpu = mx.default_device() == mx.Device(mx.cpu)
+        self._attend = _attend_on_cpu if is_cpu else attend
+        self._max_scores = _MAX_SCORES_CPU if is_cpu else _MAX_SCORES_GPU
         self._results = results
 
     def __call__(
@@ -61,15 +64,17 @@ class _AttentionInBlocks:
     ) -> mx.array:
         """Return the attention of queries of shape (1, H, L, D) to all keys and values."""
         _, num_heads, num_patches, _ = queries.shape
-        is_cpu = mx.default_device() == mx.Device(mx.cpu)
-        max_scores = _MAX_SCORES_CPU if is_cpu else _MAX_SCORES_GPU
-        block_len = max(1, max_scores // (num_heads * num_patches))
+        block_len = max(1, self._max_scores // (num_heads * num_patches))
         blocks = [
             self._attend(queries[:, :, start : start + block_len], keys, values, scale)
             for start in range(0, num_patches, block_len)
         ]
         self._results += blocks
         return blocks[0] if len(blocks) == 1 else mx.concatenate(blocks, axis=2)
+
+
+def _attend_on_cpu(queries: mx.array, keys: mx.array, values: mx.array, scale: float) -> mx.array:
+    return mx.fast.scaled_dot_product_attention(queries, keys, values, scale=scale)
 
 
 class QwenTower:
@@ -115,7 +120,7 @@ class QwenTower:
         values, grid = self._processor._process_one(pixels)  # noqa: SLF001 (its public form takes files)
         return Patches(values, tuple(grid))
 
-    def encode(self, patches: Patches) -> tuple[Encoded, Sequence[mx.array]]:
+    def encode(self, patches: Patches) -> tuple[EncodedPicture, Sequence[mx.array]]:
         """Return the embeddings of a picture, and the parts of the work of the tower, all lazily.
 
         A part depends only on those before it.
@@ -131,7 +136,7 @@ class QwenTower:
             setattr(module, _ATTEND, attend)
         merge = self._processor.merge_size
         _, rows, columns = patches.grid
-        return Encoded(embeddings[None], (rows // merge, columns // merge)), results
+        return EncodedPicture(embeddings[None], (rows // merge, columns // merge)), results
 
     def release(self) -> None:
         """Drop the weights. The next picture reads them again."""
