@@ -172,6 +172,7 @@ def make_seams(
         settings_path=paths.settings,
         place=place,
         logs_dir=paths.logs_dir,
+        pictures_dir=paths.pictures_dir,
         state_dir=paths.state_dir,
         model=options.model,
         hosts=options.hosts,

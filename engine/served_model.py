@@ -137,7 +137,7 @@ class ServedModel:
             raise NoModelError("Tokens can’t be counted without one.")
         return self.next_prompts.count_tokens(question.prompt)
 
-    def count_pictures(self, question: CountPictures) -> PicturesCounted:
+    def count_pictures(self, _question: CountPictures) -> PicturesCounted:
         """Return the answer to a question, which needs the loaded model.
 
         Raises:

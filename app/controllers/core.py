@@ -73,6 +73,7 @@ from app.server.kept_replies import REPLIES_FILE
 from app.server.key import KEY_FILE
 from app.settings import Settings
 from app.store.conversations import OpenedStore
+from app.store.pictures import PictureFiles
 from app.store.place import DataPlace
 from app.store.reading_records import RATES_FILE, SAVED_FILE
 from engine.hosts.checking import check_hosts
@@ -91,6 +92,7 @@ class Seams:
     settings_path: Path
     place: DataPlace  # place of the database that open_store opens
     logs_dir: Path
+    pictures_dir: Path  # folder of attached pictures
     state_dir: Path  # folder of cached state that survives a restart
     model: Path | None = None  # model folder to load, instead of the model chosen last
     hosts: Hosts | None = None  # hosts of the command line that hold the model together
@@ -117,6 +119,7 @@ class Core(QObject):
         self.login = OpenAtLogin(self._lane, seams.login_item)
         self.desk = Desk(self.store)
         self._place = seams.place
+        self.pictures = PictureFiles(seams.pictures_dir)
         self._make_models(seams)
         self._make_chats(seams)
         self._make_files(seams)

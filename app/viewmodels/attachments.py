@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from app.conversation.attachments import Attachment
+from app.conversation.attachments import AttachedPicture, Attachment
 from app.viewmodels import figures
 from app.words import attachments as words, units
 from engine.events import ModelFacts
@@ -32,6 +32,7 @@ class Chip:
     tip: str = ""
     share: float | None = None  # share that the model has read, None if unknown
     is_opening: bool = False  # True while its text is extracted
+    picture: AttachedPicture | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +156,10 @@ def short_name(name: str) -> str:
 
 
 def sent_chip(file: Attachment) -> Chip:
+    if file.picture is not None:
+        size = words.picture_size(file.picture.width, file.picture.height)
+        tip = f"{file.name}\n{size}"
+        return Chip(name=file.name, kind=file.kind, details=size, tip=tip, picture=file.picture)
     details = file.part or (words.num_pages(file.num_pages) if file.num_pages else "")
     return Chip(name=file.name, kind=file.kind, details=details, tip=file.name)
 

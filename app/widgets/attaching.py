@@ -6,15 +6,19 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from PySide6.QtCore import QMimeData, QObject, QUrl, Signal
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtGui import QDesktopServices, QGuiApplication, QImage
 from PySide6.QtWidgets import QWidget
 
 from app.controllers.core import Core
-from app.conversation.attachments import Attachment
+from app.conversation.attachments import AttachedPicture, Attachment
 from app.conversation.tree import NodeId
+from app.theme.palette import Theme
 from app.widgets.composer import Composer
-from app.widgets.dialogs import ask_for_files
+from app.widgets.dialogs import ask_for_files, ask_where_to_save
 from app.widgets.long_files import LongFiles
+from app.widgets.picture_window import PictureWindow
+from app.widgets.transcript.input.click_actions import PictureAction
+from app.widgets.transcript.rows.picture_shelf import PictureShelf
 from app.words import attachments as words
 from engine.types import ConversationId
 
@@ -26,13 +30,25 @@ class Attaching(QObject):
     said = Signal(object, str)
     noted = Signal(str)  # argument: a sentence that soon is no longer true
 
-    def __init__(self, core: Core, composer: Composer, offer: LongFiles, parent: QWidget) -> None:
+    def __init__(
+        self,
+        theme: Theme,
+        core: Core,
+        composer: Composer,
+        offer: LongFiles,
+        pictures: PictureShelf,
+        parent: QWidget,
+    ) -> None:
         super().__init__(parent)
         self._core = core
         self._files = core.attachments
         self._composer = composer
         self._offer = offer
         self._window = parent
+        self._theme = theme
+        self._pictures = pictures
+        self._copying: AttachedPicture | None = None  # the picture that will be on the clipboard
+        pictures.whole_read.connect(self._on_whole_read)
         self._files.changed.connect(self._on_changed)
         self._files.said.connect(self.said)
         composer.files.removed.connect(self._remove)
@@ -87,6 +103,21 @@ class Attaching(QObject):
         node = self._core.desk.get(self._shown).nodes[NodeId(key)]
         self._open(node.attachments[place])
 
+    def act_on_sent_picture(self, key: str, place: int, action: PictureAction) -> None:
+        """Open, copy or save a picture of a sent message."""
+        node = self._core.desk.get(self._shown).nodes[NodeId(key)]
+        attachment = node.attachments[place]
+        picture = attachment.picture
+        assert picture is not None
+        match action:
+            case PictureAction.OPEN:
+                self._open(attachment)
+            case PictureAction.COPY:
+                self._copying = picture
+                self._pictures.read_whole(picture)
+            case PictureAction.SAVE:
+                self._save(attachment)
+
     @property
     def _shown(self) -> ConversationId:
         return self._core.library.current
@@ -106,7 +137,32 @@ class Attaching(QObject):
         if place < len(files):
             self._open(files[place])
 
+    def _save(self, attachment: Attachment) -> None:
+        """Ask for a place, and save the picture there."""
+        picture = attachment.picture
+        assert picture is not None
+        name = f"{Path(attachment.name).stem}.{picture.extension}"
+
+        def save(path: Path) -> None:
+            self._pictures.save_original(picture, path, lambda one: self._report(str(one)))
+
+        ask_where_to_save(self._window, name, save)
+
+    def _on_whole_read(self, picture: AttachedPicture, image: QImage | None) -> None:
+        if picture is not self._copying:
+            return
+        self._copying = None
+        if image is None:
+            self._report(words.NOT_COPIED)
+        else:
+            QGuiApplication.clipboard().setImage(image)
+
     def _open(self, file: Attachment) -> None:
+        if file.picture is not None:
+            window = PictureWindow(self._theme, self._pictures, file, self._window.window())
+            window.save_requested.connect(self._save)
+            window.show()
+            return
         path = Path(file.source) if file.source else None
         if path is None or not path.is_file():
             self._report(words.source_gone(file.name))

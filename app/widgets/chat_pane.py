@@ -68,7 +68,7 @@ class ChatPane(QWidget):
         self._core = core
         self._shown = core.library.current  # id of the conversation on screen
         self._facts = core.models.status.facts  # facts of the model that was loaded last
-        self.view = TranscriptView(theme, self)
+        self.view = TranscriptView(theme, self, pictures=core.pictures)
         self.view.focus_moved.connect(FocusRing(theme, self.view).setHidden)
         self.transcript = TranscriptBinding(
             self.view, core.desk, core.turns, core.chat, core.library, self
@@ -86,7 +86,9 @@ class ChatPane(QWidget):
         self.queued = QueuedMessage(theme, card_area)
         self.composer = Composer(theme, self)
         CostTips(core, self.view, self.composer.thinking)
-        self.attaching = Attaching(core, self.composer, self.long_files, self)
+        self.attaching = Attaching(
+            theme, core, self.composer, self.long_files, self.view.pictures, self
+        )
         # cards and lines above the composer, in order
         self._lines = (
             self.app_notice, self.notice, self.gone_model, self.model_question,
@@ -159,6 +161,7 @@ class ChatPane(QWidget):
         core.attachments.changed.connect(self._on_files_changed)
         self.app_notice.said.connect(self.said)
         self.view.click_actions.file_requested.connect(self.attaching.open_sent_file)
+        self.view.click_actions.picture_requested.connect(self.attaching.act_on_sent_picture)
         composer.send_requested.connect(self._send)
         composer.stop_requested.connect(self.stop)
         composer.escaped.connect(self.escape)
