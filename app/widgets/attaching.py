@@ -6,19 +6,18 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from PySide6.QtCore import QMimeData, QObject, QUrl, Signal
-from PySide6.QtGui import QDesktopServices, QGuiApplication, QImage
+from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QWidget
 
 from app.controllers.core import Core
-from app.conversation.attachments import AttachedPicture, Attachment
+from app.conversation.attachments import Attachment
 from app.conversation.tree import NodeId
-from app.theme.palette import Theme
 from app.widgets.composer import Composer
-from app.widgets.dialogs import ask_for_files, ask_where_to_save
+from app.widgets.dialogs import ask_for_files
 from app.widgets.long_files import LongFiles
-from app.widgets.picture_window import PictureWindow
+from app.widgets.picture_actions import PictureActions
 from app.widgets.transcript.input.click_actions import PictureAction
-from app.widgets.transcript.rows.picture_shelf import PictureShelf
+from app.widgets.unseen_pictures import UnseenPictures
 from app.words import attachments as words
 from engine.types import ConversationId
 
@@ -32,11 +31,11 @@ class Attaching(QObject):
 
     def __init__(
         self,
-        theme: Theme,
         core: Core,
         composer: Composer,
         offer: LongFiles,
-        pictures: PictureShelf,
+        unseen: UnseenPictures,
+        pictures: PictureActions,
         parent: QWidget,
     ) -> None:
         super().__init__(parent)
@@ -44,11 +43,12 @@ class Attaching(QObject):
         self._files = core.attachments
         self._composer = composer
         self._offer = offer
+        self._unseen = unseen
+        unseen.changed.connect(self._refresh_send)
+        self._refresh_send()
         self._window = parent
-        self._theme = theme
         self._pictures = pictures
-        self._copying: AttachedPicture | None = None  # the picture that will be on the clipboard
-        pictures.whole_read.connect(self._on_whole_read)
+        pictures.said.connect(self._report)
         self._files.changed.connect(self._on_changed)
         self._files.said.connect(self.said)
         composer.files.removed.connect(self._remove)
@@ -88,10 +88,16 @@ class Attaching(QObject):
             model_name="" if card is None else card.title,
         )
 
+    def _refresh_send(self) -> None:
+        self._composer.set_blocked(bool(self._unseen.note))
+
     def may_send(self) -> bool:
         """Return True if the files can be sent. Otherwise say why not."""
         if self._files.is_opening(self._shown):
             self.noted.emit(words.WAIT)
+            return False
+        if self._unseen.note:
+            self.noted.emit(self._unseen.note)
             return False
         if self._files.excess is not None:
             self.noted.emit(self._files.excess_note)
@@ -107,16 +113,13 @@ class Attaching(QObject):
         """Open, copy or save a picture of a sent message."""
         node = self._core.desk.get(self._shown).nodes[NodeId(key)]
         attachment = node.attachments[place]
-        picture = attachment.picture
-        assert picture is not None
         match action:
             case PictureAction.OPEN:
-                self._open(attachment)
+                self._pictures.open(attachment)
             case PictureAction.COPY:
-                self._copying = picture
-                self._pictures.read_whole(picture)
+                self._pictures.copy(attachment)
             case PictureAction.SAVE:
-                self._save(attachment)
+                self._pictures.save(attachment)
 
     @property
     def _shown(self) -> ConversationId:
@@ -137,31 +140,9 @@ class Attaching(QObject):
         if place < len(files):
             self._open(files[place])
 
-    def _save(self, attachment: Attachment) -> None:
-        """Ask for a place, and save the picture there."""
-        picture = attachment.picture
-        assert picture is not None
-        name = f"{Path(attachment.name).stem}.{picture.extension}"
-
-        def save(path: Path) -> None:
-            self._pictures.save_original(picture, path, lambda one: self._report(str(one)))
-
-        ask_where_to_save(self._window, name, save)
-
-    def _on_whole_read(self, picture: AttachedPicture, image: QImage | None) -> None:
-        if picture is not self._copying:
-            return
-        self._copying = None
-        if image is None:
-            self._report(words.NOT_COPIED)
-        else:
-            QGuiApplication.clipboard().setImage(image)
-
     def _open(self, file: Attachment) -> None:
         if file.picture is not None:
-            window = PictureWindow(self._theme, self._pictures, file, self._window.window())
-            window.save_requested.connect(self._save)
-            window.show()
+            self._pictures.open(file)
             return
         path = Path(file.source) if file.source else None
         if path is None or not path.is_file():

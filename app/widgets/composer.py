@@ -50,6 +50,7 @@ class Composer(QWidget):
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
+        self._is_blocked = False  # True while no message can be sent
         self._answering = False  # True while the send button is a stop button
         self.edit = ComposerEdit(self)
         self.box = _Box(theme, self.edit, self)
@@ -103,6 +104,11 @@ class Composer(QWidget):
         self._answering = answering
         self._queue_label.setText(note)
         self._queue_label.setVisible(bool(note))
+        self._refresh()
+
+    def set_blocked(self, blocked: bool) -> None:  # noqa: FBT001 (setter)
+        """Switch the send button off or on. The text stays editable."""
+        self._is_blocked = blocked
         self._refresh()
 
     @property
@@ -180,10 +186,10 @@ class Composer(QWidget):
             self.button.set_state(SendState.STOP, enabled=True)
             return
         can_send = self._can_send()
-        if not can_send and self.button.hasFocus():
+        if (not can_send or self._is_blocked) and self.button.hasFocus():
             # move the focus first: disabling the focused button would focus the next widget
             self.edit.setFocus()
-        self.button.set_state(SendState.SEND, enabled=can_send)
+        self.button.set_state(SendState.SEND, enabled=can_send and not self._is_blocked)
 
     def _can_send(self) -> bool:
         return bool(self.files.chips) or self._has_text()

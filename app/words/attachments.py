@@ -105,6 +105,16 @@ def picture_name(name: str) -> str:
     return f"Picture {name}"
 
 
+def sees_none(model_name: str) -> str:
+    """Return the sentence that a model can't see the pictures of a message."""
+    return f"{model_name} can’t see pictures."
+
+
+def sees_none_of_chat(model_name: str) -> str:
+    """Return the sentence that a model can't see the pictures of earlier messages."""
+    return f"{model_name} can’t see pictures, and this chat has some."
+
+
 def picture_size(width: int, height: int) -> str:
     return f"{width:,} \N{MULTIPLICATION SIGN} {height:,}"
 
