@@ -24,16 +24,19 @@ def attachments_from(paths: Iterable[str]) -> tuple[Attachment, ...]:
     """Return the text of files.
 
     Raises:
-        CannotAttachError: a file has no text that can be attached.
+        CannotAttachError: a file cannot be attached, or it is a picture.
     """
     extractor = Extractor()
     found: list[Attachment] = []
     try:
         for path in map(Path, paths):
             try:
-                found.append(extractor.read(path.absolute()).attachment)
+                attachment = extractor.read(path.absolute()).attachment
             except RefusedFileError as refusal:
                 raise CannotAttachError(words.refused(file_label(path), refusal.why)) from None
+            if attachment.picture is not None:
+                raise CannotAttachError(words.picture_in_terminal(file_label(path)))
+            found.append(attachment)
     finally:
         extractor.close()
     return tuple(found)

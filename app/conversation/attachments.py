@@ -20,6 +20,7 @@ never recognises control tokens in a user's message, so neither does it in a fil
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -34,6 +35,7 @@ PICTURE = "picture"  # kind of an attachment that is a picture
 MAX_ATTACHMENTS = 50  # of one message
 MAX_CHARS = 4_000_000  # longest text of one attachment: about a million tokens
 
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 _BACKTICKS = re.compile(r"`{3,}")
 _PAGE = re.compile(r"^\[Page (\d+)\]$", re.MULTILINE)
 _BREAKS = ("\n\n", "\n", ". ", " ")  # places where a text is cut, the best first
@@ -56,9 +58,18 @@ PICTURE_AREAS: Final = {
 }
 
 
+PICTURE_EXTENSIONS: Final = ("png", "jpg", "webp")  # of stored pictures
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttachedPicture:
-    """A picture in the data folder, and the version of it that the model gets."""
+    """A picture in the data folder, and the version of it that the model gets.
+
+    The names of files are made of its values, so others than those of stored pictures are refused.
+
+    Raises:
+        ValueError: a digest is no SHA-256, the extension is unknown, or a side is not positive.
+    """
 
     original: str  # SHA-256 of the stored file, as hex: the user's file without its metadata
     extension: str  # of the stored file, such as "jpg"
@@ -66,6 +77,23 @@ class AttachedPicture:
     height: int
     size: PictureSize
     view: Picture
+
+    def __post_init__(self) -> None:
+        if not (_DIGEST.fullmatch(self.original) and _DIGEST.fullmatch(self.view.digest)):
+            raise ValueError("a picture has no digest")
+        if self.extension not in PICTURE_EXTENSIONS:
+            raise ValueError("a picture has an unknown extension")
+        if min(self.width, self.height, self.view.width, self.view.height) < 1:
+            raise ValueError("a picture has no pixels")
+
+
+@dataclass(frozen=True, slots=True)
+class PictureContent:
+    """The files of a picture that is attached."""
+
+    original: bytes  # the user's file without its metadata
+    view: bytes  # PNG with the pixels that the model gets
+    thumbnail: bytes  # PNG
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +142,38 @@ def make_attachment(
         part=part,
         source=clean_text(source),
     )
+
+
+def make_picture(name: str, picture: AttachedPicture, *, source: str = "") -> Attachment:
+    return Attachment(
+        name=one_line(name, FILE_NAME_LEN) or words.UNNAMED,
+        kind=PICTURE,
+        text="",
+        digest=picture.view.digest,
+        source=clean_text(source),
+        picture=picture,
+    )
+
+
+def with_view(attachment: Attachment, picture: AttachedPicture) -> Attachment:
+    """Return the attachment of a picture with another view of it."""
+    return replace(attachment, digest=picture.view.digest, picture=picture)
+
+
+def size_for(width: int, height: int, wanted: PictureSize) -> PictureSize:
+    """Return the wanted size of a picture, or the full size if the picture is no larger."""
+    return wanted if width * height > PICTURE_AREAS[wanted] else PictureSize.FULL
+
+
+def view_size(width: int, height: int, size: PictureSize) -> tuple[int, int]:
+    """Return the width and height of a picture of a size, with its proportions and never larger."""
+    area = PICTURE_AREAS[size]
+    if width * height <= area:
+        return width, height
+    scale = math.sqrt(area / (width * height))
+    # A side of at least one pixel must not make the other one too long.
+    shown_width = max(1, min(math.floor(width * scale), area))
+    return shown_width, max(1, min(math.floor(height * scale), area // shown_width))
 
 
 def digest_of(text: str) -> str:

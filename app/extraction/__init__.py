@@ -1,4 +1,4 @@
-"""The text of files: plain text of every kind, HTML, PDF, Word and EPUB documents.
+"""The text of files (plain text of every kind, HTML, PDF, Word and EPUB documents), and pictures.
 
 Every file is read by a child process (program.py), which is ended at a limit of time or memory. So
 a damaged or hostile file can do no harm, and the window stays responsive. extractor.py is the side

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
-from app.conversation.attachments import Attachment, make_attachment
+from app.conversation.attachments import (
+    AttachedPicture,
+    Attachment,
+    PictureContent,
+    PictureSize,
+    make_attachment,
+    make_picture,
+)
 from app.extraction.refusal import Refused, RefusedFileError
+from engine.types import Picture
 from engine.worker.child import ChildEndedError, ChildProcess
 from engine.worker.frames import Frame
 
@@ -22,11 +31,18 @@ MAX_BYTES = 1 << 30  # bytes of memory of the process; it uses 40 MB, and more f
 
 
 class Extracted:
-    """The text of a file. `is_cut` is True if the file has more text than an attachment may have."""
+    """The text of a file, or a picture.
 
-    def __init__(self, attachment: Attachment, *, is_cut: bool) -> None:
+    `is_cut` is True if the file has more text than an attachment may have. `content` are the files of a
+    picture, which PictureFiles.add stores.
+    """
+
+    def __init__(
+        self, attachment: Attachment, *, is_cut: bool, content: PictureContent | None = None
+    ) -> None:
         self.attachment = attachment
         self.is_cut = is_cut
+        self.content = content
 
 
 class Extractor:
@@ -42,36 +58,60 @@ class Extractor:
         self._file_s = file_s
         self._is_closed = False
 
-    def read(self, path: Path, report: Callable[[float], None] = lambda _share: None) -> Extracted:
-        """Return the text of a file.
+    def read(
+        self,
+        path: Path,
+        report: Callable[[float], None] = lambda _share: None,
+        *,
+        size: PictureSize = PictureSize.MEDIUM,
+    ) -> Extracted:
+        """Return the text of a file, or a picture.
 
         Args:
             path: the file.
             report: called with the share of the pages that is read, on the calling thread. It may
                 raise an error, which ends the reading.
+            size: size of a picture for the model. A picture that is no larger gets the full size.
 
         Raises:
-            RefusedFileError: the file has no text that can be attached.
+            RefusedFileError: the file cannot be attached.
         """
+        answer = self._result(Frame({"open": str(path), "size": size.value}), report)
+        return _picture(path, answer) if "picture" in answer.header else _text(path, answer)
+
+    def view(self, path: Path, size: PictureSize) -> tuple[Picture, bytes]:
+        """Return another view of a stored picture, and its PNG file.
+
+        Raises:
+            RefusedFileError: the stored picture is gone or cannot be decoded.
+        """
+        answer = self._result(Frame({"view": str(path), "size": size.value}), lambda _share: None)
+        _original, view, _thumbnail = _parts(answer)
+        return _attached_picture(answer, "0" * 64).view, view
+
+    def _result(self, call: Frame, report: Callable[[float], None]) -> Frame:
+        """Return the last answer of the process to a call."""
         with self._lock:
             deadline = time.monotonic() + self._file_s
-            call = Frame({"open": str(path)})
+            too_complex = Refused.TOO_COMPLEX
             self._child.drop_ended()
             while True:
-                answer = self._exchange(call)
+                answer = self._exchange(call, too_complex)
                 header = cast("dict[str, object]", answer.header)
-                if "kind" in header:
-                    return _extracted(path, answer)
+                if "kind" in header or "picture" in header:
+                    return answer
                 if "refused" in header:
                     raise RefusedFileError(Refused(str(header["refused"])))
                 if "error" in header:
                     raise RefusedFileError(Refused.DAMAGED)
+                if "is_picture" in header:
+                    too_complex = Refused.PICTURE_TOO_COMPLEX
                 done, total = header["done"], header["total"]
                 assert isinstance(done, int)
                 assert isinstance(total, int)
                 report(done / total)
                 if time.monotonic() > deadline:
-                    raise RefusedFileError(Refused.TOO_COMPLEX)
+                    raise RefusedFileError(too_complex)
                 call = Frame({"next": True})
 
     def close(self) -> None:
@@ -81,17 +121,17 @@ class Extractor:
         with self._lock:
             self._child.close()
 
-    def _exchange(self, call: Frame) -> Frame:
+    def _exchange(self, call: Frame, too_complex: Refused) -> Frame:
         if self._is_closed:
             raise RefusedFileError(Refused.STOPPED)
         try:
             return self._child.exchange(call, limit_s=self._step_s, max_bytes=MAX_BYTES)
         except ChildEndedError:
-            why = Refused.STOPPED if self._is_closed else Refused.TOO_COMPLEX
+            why = Refused.STOPPED if self._is_closed else too_complex
             raise RefusedFileError(why) from None
 
 
-def _extracted(path: Path, answer: Frame) -> Extracted:
+def _text(path: Path, answer: Frame) -> Extracted:
     header = cast("dict[str, object]", answer.header)
     num_pages = header["num_pages"]
     assert num_pages is None or isinstance(num_pages, int)
@@ -99,3 +139,45 @@ def _extracted(path: Path, answer: Frame) -> Extracted:
         path.name, str(header["kind"]), answer.body.decode(), num_pages=num_pages, source=str(path)
     )
     return Extracted(attachment, is_cut=bool(header["is_cut"]))
+
+
+def _picture(path: Path, answer: Frame) -> Extracted:
+    content = PictureContent(*_parts(answer))
+    picture = _attached_picture(answer, hashlib.sha256(content.original).hexdigest())
+    attachment = make_picture(path.name, picture, source=str(path))
+    return Extracted(attachment, is_cut=False, content=content)
+
+
+def _parts(answer: Frame) -> tuple[bytes, bytes, bytes]:
+    """Return the original, the view and the thumbnail of a picture."""
+    first, second, _third = cast("list[int]", answer.header["lengths"])
+    body = answer.body
+    return body[:first], body[first : first + second], body[first + second :]
+
+
+def _attached_picture(answer: Frame, original: str) -> AttachedPicture:
+    """Return the picture that an answer describes. AttachedPicture checks the values.
+
+    Args:
+        answer: the last answer about a picture.
+        original: the digest of the stored file.
+    """
+    header = cast("dict[str, object]", answer.header["picture"])
+    view = cast("dict[str, object]", header["view"])
+    return AttachedPicture(
+        original=original,
+        extension=str(header["extension"]),
+        width=_integer(header["width"]),
+        height=_integer(header["height"]),
+        size=PictureSize(str(header["size"])),
+        view=Picture(
+            digest=str(view["digest"]),
+            width=_integer(view["width"]),
+            height=_integer(view["height"]),
+        ),
+    )
+
+
+def _integer(value: object) -> int:
+    assert isinstance(value, int)
+    return value

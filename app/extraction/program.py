@@ -1,7 +1,8 @@
 """The program of the extraction process: it reads one file after another, in steps.
 
 A call with `open` opens a file, each further call with `next` reads a part of it. The answer of a
-step has `done` and `total`, or the result with the text as its body, or `refused`.
+step has `done` and `total`, or the result with the text or the files of a picture as its body, or
+`refused`. A call with `view` opens a stored picture, of which only another view is made.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import zlib
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
-from app.conversation.attachments import MAX_CHARS
+from app.conversation.attachments import MAX_CHARS, PictureSize
 from app.extraction.markup import html_text
 from app.extraction.packages import Package, epub_text, word_text
 from app.extraction.plain import MAX_BYTES, decoded, tidied
@@ -30,7 +31,9 @@ MAX_FILE_BYTES = 1 << 30
 _STEP_S = 0.3  # seconds that a step takes at least, if pages are left
 _WAIT_S = 30.0  # seconds of the clock after which a step is ended
 _HEAD = 4096
-_IMAGES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*", b"\0\0\1\0", b"8BPS")
+_PICTURES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*")  # decoded
+_IMAGES = (b"\0\0\1\0", b"8BPS")  # refused
+_HEIF = (b"heic", b"heix", b"hevc", b"hevx", b"heim", b"heis", b"mif1", b"msf1", b"avif", b"avis")
 _SOUNDS = (
     b"ID3",
     b"OggS",
@@ -62,9 +65,12 @@ class FileReading:
         # Standard output carries the answers, and a library may print.
         with _clock_limit(), contextlib.redirect_stdout(sys.stderr):
             try:
-                path = call.header.get("open")
+                path, stored = call.header.get("open"), call.header.get("view")
+                size = PictureSize(str(call.header.get("size", PictureSize.MEDIUM)))
                 if path is not None:
-                    self._steps = _steps(Path(str(path)))
+                    self._steps = _steps(Path(str(path)), size)
+                elif stored is not None:
+                    self._steps = _view_steps(Path(str(stored)), size)
                 return next(self._steps)
             except RefusedFileError as refusal:
                 return Frame({"refused": refusal.why.value})
@@ -91,13 +97,19 @@ def _clock_limit() -> Generator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def _steps(path: Path) -> Iterator[Frame]:
+def _steps(path: Path, picture_size: PictureSize) -> Iterator[Frame]:
     """Read a file. Yield the progress, then the result."""
     size = _size(path)
     with path.open("rb") as file:
         head = file.read(_HEAD)
     if b"%PDF-" in head[:1024]:
         yield from _pdf_steps(path)
+        return
+    if _is_picture(head):
+        # The import takes 0.1 s, so only pictures pay for it.
+        from app.extraction.pictures import picture_steps  # noqa: PLC0415
+
+        yield from picture_steps(path, head, picture_size)
         return
     if head.startswith(b"PK\x03\x04"):
         kind, text = _package_text(path)
@@ -110,6 +122,14 @@ def _steps(path: Path) -> Iterator[Frame]:
             kind, text = "html", html_text(text)
     is_cut = len(text) > MAX_CHARS or (kind == "text" and size > MAX_BYTES)
     yield _result(kind, tidied(text[:MAX_CHARS]), is_cut=is_cut)
+
+
+def _view_steps(path: Path, size: PictureSize) -> Iterator[Frame]:
+    """Make another view of a stored picture. Yield the progress, then the result."""
+    from app.extraction.pictures import view_steps  # noqa: PLC0415
+
+    _size(path)
+    yield from view_steps(path, size)
 
 
 def _size(path: Path) -> int:
@@ -171,13 +191,19 @@ def _package_text(path: Path) -> tuple[str, str]:
     raise RefusedFileError(Refused.ARCHIVE)
 
 
+def _is_picture(head: bytes) -> bool:
+    """Return True if a file is a picture of a kind that is decoded, by its first bytes."""
+    is_webp = head[:4] == b"RIFF" and head[8:12] == b"WEBP"
+    return b"\0" in head and (is_webp or head.startswith(_PICTURES))
+
+
 def _refuse_media(head: bytes) -> None:
     """Refuse files of kinds that contain no text, by their first bytes."""
     is_binary, is_riff = b"\0" in head, head[:4] == b"RIFF"
-    if is_binary and (head.startswith(_IMAGES) or (is_riff and head[8:12] == b"WEBP")):
+    if is_binary and head.startswith(_IMAGES):
         raise RefusedFileError(Refused.IMAGE)
     if head[4:8] == b"ftyp":
-        is_image = head[8:12] in (b"heic", b"heix", b"mif1", b"avif", b"msf1")
+        is_image = head[8:12] in _HEIF
         raise RefusedFileError(Refused.IMAGE if is_image else Refused.SOUND)
     if is_binary and (is_riff or head.startswith(_SOUNDS)):
         raise RefusedFileError(Refused.SOUND)

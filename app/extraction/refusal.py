@@ -1,4 +1,4 @@
-"""The error of a file that has no text to attach."""
+"""The error of a file that cannot be attached."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ class Refused(StrEnum):
     EMPTY = "empty"
     BINARY = "binary"
     ENCODING = "encoding"
-    IMAGE = "image"
+    IMAGE = "image"  # in a format that is not read
+    PICTURE_TOO_LARGE = "picture_too_large"
+    PICTURE_TOO_COMPLEX = "picture_too_complex"
+    PICTURE_PAGES = "picture_pages"
     SOUND = "sound"
     ARCHIVE = "archive"
     OFFICE = "office"

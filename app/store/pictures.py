@@ -1,11 +1,35 @@
-"""The files of attached pictures in the data folder. Their names are digests, so each is stored once."""
+"""The files of attached pictures in the data folder. Their names are digests, so each is stored once.
+
+    pictures/<original>.jpg         the user's file without its metadata
+    pictures/<digest>.png           the pixels that a model gets, named by Picture.digest
+    pictures/<original>.small.png   the thumbnail
+
+The files of a picture are written before the row that names them. So a crash in between leaves files that
+nothing names, and `remove_unused` removes them later.
+"""
 
 from __future__ import annotations
 
+import os
+import threading
+import time
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
-from app.conversation.attachments import AttachedPicture
+from app.conversation.attachments import AttachedPicture, PictureContent, PictureSize, view_size
+from app.paths import PRIVATE_FOLDER
 from engine.types import Picture
+from engine.whole_file import write_whole
+
+# Seconds for which a file is kept that nothing names: the draft that names it may not be saved yet.
+UNUSED_KEPT_S = 3600.0
+
+# Returns another view of a stored picture, and its PNG file: Extractor.view.
+MakeView = Callable[[Path, PictureSize], tuple[Picture, bytes]]
+
+_lock = threading.Lock()  # write_whole allows one thread at a time for a file
 
 
 class PictureFiles:
@@ -25,3 +49,83 @@ class PictureFiles:
     def thumbnail(self, picture: AttachedPicture) -> Path:
         """Return the path of a PNG file with at most 640 pixels a side, turned upright."""
         return self.folder / f"{picture.original}.small.png"
+
+    def add(self, picture: AttachedPicture, content: PictureContent) -> None:
+        """Store the files of a picture.
+
+        Raises:
+            OSError: a file cannot be written.
+        """
+        self._write(self.original(picture), content.original)
+        self._write(self.view(picture.view), content.view)
+        self._write(self.thumbnail(picture), content.thumbnail)
+
+    def resized(
+        self, picture: AttachedPicture, size: PictureSize, make_view: MakeView
+    ) -> AttachedPicture:
+        """Return a picture with its view in another size, whose file is stored.
+
+        Raises:
+            OSError: the file cannot be written.
+            RefusedFileError: raised by make_view; the stored picture is gone or damaged.
+        """
+        wanted = view_size(picture.width, picture.height, size)
+        if wanted == (picture.view.width, picture.view.height) and self._renew(
+            self.view(picture.view)
+        ):
+            return replace(picture, size=size)
+        view, content = make_view(self.original(picture), size)
+        self._write(self.view(view), content)
+        return replace(picture, size=size, view=view)
+
+    def names_of(self, picture: AttachedPicture) -> tuple[str, str, str]:
+        """Return the names of the files of a picture."""
+        paths = (self.original(picture), self.view(picture.view), self.thumbnail(picture))
+        original, view, thumbnail = (path.name for path in paths)
+        return original, view, thumbnail
+
+    def total_bytes(self) -> int:
+        """Return the size of all files."""
+        total = 0
+        for path in self._files():
+            with suppress(OSError):
+                total += path.stat().st_size
+        return total
+
+    def remove_unused(self, used: Collection[str], *, now: float | None = None) -> int:
+        """Delete the files that are not used and older than an hour. Return their number.
+
+        Args:
+            used: the names of the files that a message, a draft or a backup names.
+            now: Unix time; None for the present.
+        """
+        newest = (time.time() if now is None else now) - UNUSED_KEPT_S
+        number = 0
+        for path in self._files():
+            with _lock, suppress(OSError):
+                if path.name not in used and path.stat().st_mtime < newest:
+                    path.unlink()
+                    number += 1
+        return number
+
+    def _files(self) -> list[Path]:
+        try:
+            return list(self.folder.iterdir())
+        except OSError:
+            return []
+
+    def _write(self, path: Path, content: bytes) -> None:
+        with _lock:
+            if self._renew(path):
+                return
+            self.folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+            write_whole(path, content)
+
+    @staticmethod
+    def _renew(path: Path) -> bool:
+        """Let a file be as if it was just written. Return False if it is not there."""
+        try:
+            os.utime(path)
+        except OSError:
+            return False
+        return True

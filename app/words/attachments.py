@@ -44,8 +44,13 @@ _SENTENCES: Final = {
     "empty": "contains no text.",
     "binary": "contains no text that can be read.",
     "encoding": "has an unknown text encoding. Save it as UTF-8, then attach it.",
-    "image": "is an image. Models here read text only: describe it, or paste its text.",
-    "sound": "is a recording. Models here read text only: attach its transcript.",
+    "image": "is a picture in a format that can’t be read. Save it as PNG or JPEG.",
+    "picture_too_large": (
+        "is too large. A picture can have up to 50 MB, 100 million pixels and 30,000 pixels a side."
+    ),
+    "picture_too_complex": "takes too much time or memory to open. Save it as a smaller PNG or JPEG.",
+    "picture_pages": "has several pages. Save it as PDF with text, or each page as PNG.",
+    "sound": "is a recording. Attach its transcript.",
     "archive": "is an archive. Unpack it, then attach the files in it.",
     "office": "can’t be read in this format. Save it as PDF, CSV or plain text.",
     "old_office": "is an old or protected Office file. Save it as .docx or PDF without a password.",
@@ -61,6 +66,10 @@ _SENTENCES: Final = {
 
 def refused(name: str, why: str) -> str:
     return f"“{name}” {_SENTENCES[why]}"
+
+
+def picture_in_terminal(name: str) -> str:
+    return f"“{name}” is a picture. Attach it in the window: the command line sends text only."
 
 
 def more_reasons(number: int) -> str:

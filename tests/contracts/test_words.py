@@ -56,6 +56,8 @@ EXEMPT = {
     "conversation/folding.py": {"fold"},  # a Unicode normalisation
     "exchange/documents.py": {"_HEAD", "to_html"},  # HTML tags around the texts
     "extraction/packages.py": {"_FALLBACK"},  # the name of an XML element
+    "extraction/picture_metadata.py": {"_STRIP"},  # names of formats in Pillow
+    "extraction/pictures.py": {"*"},  # names of formats and modes in Pillow
     "extraction/program.py": {"_is_html"},  # HTML
     "paths.py": {"FOLDER_NAME", "_HOME_IN_BUNDLE"},
     "server/application.py": {"make_application"},  # methods of HTTP

@@ -16,7 +16,7 @@ from app.viewmodels.models import describe
 from app.widgets.commands import CommandId
 from app.words import commands, models
 from tests.fakes.fake_engine import FACTS
-from tests.fakes.pictures import stored_picture
+from tests.fakes.stored_pictures import stored_picture
 from tests.fakes.rig import FakeCatalog, card
 from tests.fakes.stage import Stage
 
@@ -81,7 +81,7 @@ def test_button_uses_a_model_on_this_computer_that_sees(blind: Stage) -> None:
     assert blind.composer.button.isEnabled()
 
 
-@pytest.mark.qt_log_ignore("This plugin does not support raise")
+@pytest.mark.qt_log_ignore("does not support raise", extend=True)
 def test_no_model_that_sees_offers_get_models(qapp: QApplication, tmp_path: Path) -> None:
     stage = open_stage(tmp_path, sees=False)
     attach_picture(stage)
