@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from app.conversation.attachments import AttachedPicture, Attachment
+from app.settings import PictureSize
 from app.viewmodels import figures
 from app.words import attachments as words, units
 from engine.events import ModelFacts
@@ -22,6 +23,15 @@ _NUM_OPEN = 32
 _MAX_NAME = 28  # characters
 
 
+@dataclass(frozen=True, slots=True)
+class SizeChoice:
+    """A size that a picture can have for the model."""
+
+    size: PictureSize
+    label: str  # its name and its price
+    is_chosen: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chip:
     """A file in the composer, or in a message."""
@@ -33,6 +43,7 @@ class Chip:
     share: float | None = None  # share that the model has read, None if unknown
     is_opening: bool = False  # True while its text is extracted
     picture: AttachedPicture | None = None
+    sizes: tuple[SizeChoice, ...] = ()  # choices of the size of a picture; empty if there is one
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QMimeData, QObject, QUrl, Signal
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtGui import QDesktopServices, QImage
 from PySide6.QtWidgets import QWidget
 
 from app.controllers.core import Core
 from app.conversation.attachments import Attachment
 from app.conversation.tree import NodeId
+from app.settings import PictureSize
+from app.viewmodels.picture_price import priced
 from app.widgets.composer import Composer
 from app.widgets.dialogs import ask_for_files
 from app.widgets.long_files import LongFiles
 from app.widgets.picture_actions import PictureActions
 from app.widgets.transcript.input.click_actions import PictureAction
+from app.widgets.transcript.rows.picture_shelf import png_of
 from app.widgets.unseen_pictures import UnseenPictures
 from app.words import attachments as words
 from engine.types import ConversationId
@@ -55,7 +59,9 @@ class Attaching(QObject):
         composer.files.moved.connect(self._move)
         composer.files.opened.connect(self._open_draft_file)
         composer.files_added.connect(self.attach)
-        composer.refused.connect(self._report)
+        composer.image_pasted.connect(self._attach_image)
+        composer.files.resized.connect(self._resize)
+        core.picture_prices.changed.connect(self.refresh)
         offer.first_part_requested.connect(lambda: self._files.use_first_part(self._shown))
         offer.pages_requested.connect(self._use_pages)
         offer.model_requested.connect(self._use_model)
@@ -67,6 +73,14 @@ class Attaching(QObject):
     def attach(self, paths: Iterable[Path]) -> None:
         self._files.attach(self._shown, tuple(paths))
         self._composer.edit.setFocus()
+
+    def _attach_image(self, image: bytes | QImage) -> None:
+        self._files.attach_image(
+            self._shown, partial(png_of, image) if isinstance(image, QImage) else lambda: image
+        )
+
+    def _resize(self, place: int, size: PictureSize) -> None:
+        self._files.resize(self._shown, place, size)
 
     def drop(self, mime: QMimeData) -> None:
         """Attach dropped files, and load dropped models. A dropped web address is refused."""
@@ -80,7 +94,8 @@ class Attaching(QObject):
     def refresh(self) -> None:
         """Show the files of the conversation on show."""
         files = self._files
-        self._composer.show_files(files.chips)
+        prices = self._core.picture_prices
+        self._composer.show_files([priced(chip, prices.price) for chip in files.chips])
         card = files.fitting_model
         self._offer.show_offer(
             files.excess_note,

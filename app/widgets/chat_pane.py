@@ -87,7 +87,7 @@ class ChatPane(QWidget):
         self.long_files = LongFiles(card_area)
         self.unseen = UnseenPictures(core, self.get_models_requested, card_area)
         self.queued = QueuedMessage(theme, card_area)
-        self.composer = Composer(theme, self)
+        self.composer = Composer(theme, self.view.pictures, self)
         CostTips(core, self.view, self.composer.thinking)
         pictures = PictureActions(theme, self.view.pictures, self)
         self.attaching = Attaching(

@@ -7,7 +7,8 @@ import hashlib
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QImage, QLinearGradient, QPainter
 
-from app.conversation.attachments import PICTURE, AttachedPicture, Attachment, PictureSize
+from app.conversation.attachments import PICTURE, AttachedPicture, Attachment
+from app.settings import PictureSize
 from app.store.pictures import PictureFiles
 from engine.types import Picture, picture_digest
 

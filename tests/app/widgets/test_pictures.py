@@ -20,8 +20,8 @@ from app.widgets.transcript.rows.picture_row import PictureRow
 from app.widgets.transcript.rows.row import RowAction
 from app.words import attachments as words
 from tests.fakes.fake_engine import FACTS
-from tests.fakes.stored_pictures import stored_picture
 from tests.fakes.stage import Stage
+from tests.fakes.stored_pictures import stored_picture
 from tests.fakes.transcript_stage import targets
 
 SEES = replace(FACTS, sees=True)

@@ -16,9 +16,9 @@ from app.viewmodels.models import describe
 from app.widgets.commands import CommandId
 from app.words import commands, models
 from tests.fakes.fake_engine import FACTS
-from tests.fakes.stored_pictures import stored_picture
 from tests.fakes.rig import FakeCatalog, card
 from tests.fakes.stage import Stage
+from tests.fakes.stored_pictures import stored_picture
 
 BLIND = card("Tiny-9B-4bit")
 SEEING = card("Qwen3.5-4B-4bit", sees=True, num_parameters=4_000_000_000)

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QBrush, QImage, QImageReader, QPainter
+from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QObject, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QBrush, QImage, QImageReader, QImageWriter, QPainter
 
 from app.bridge.tasks import TaskLane
-from app.conversation.attachments import PICTURE_AREAS, AttachedPicture, PictureSize
+from app.conversation.attachments import PICTURE_AREAS, AttachedPicture
+from app.settings import PictureSize
 from app.store.pictures import PictureFiles
 from app.words import problems
 from engine.errors import DiskError
@@ -145,3 +146,13 @@ def _copy_original(files: PictureFiles, picture: AttachedPicture, path: Path) ->
 
 def _size(image: QImage | None) -> int:
     return 0 if image is None else image.sizeInBytes()
+
+
+def png_of(image: QImage) -> bytes:
+    """Return an image as a PNG file. Any thread."""
+    data = QByteArray()
+    buffer = QBuffer(data)
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    writer = QImageWriter(buffer, QByteArray(b"png"))
+    writer.write(image)
+    return bytes(data.data())
