@@ -18,6 +18,8 @@ from app.theme.palette import Theme
 from app.theme.tokens import Type
 from app.widgets.composer import Composer
 from app.widgets.send_button import SendState
+from app.widgets.transcript.rows.picture_shelf import PictureShelf
+from app.widgets.transcript.view import NO_PICTURES
 from tests.fakes.fake_engine import FACTS
 from tests.fakes.stage import CTRL, SHIFT, Key
 
@@ -27,7 +29,7 @@ def composer(qtbot: QtBot, qapp: QApplication) -> Iterator[Composer]:
     theme = Theme(qapp, Appearance.LIGHT)
     window = QWidget()
     qtbot.addWidget(window)
-    composer = Composer(theme, window)
+    composer = Composer(theme, PictureShelf(NO_PICTURES, window), window)
     window.resize(700, 400)
     composer.resize(700, composer.sizeHint().height())
     window.show()

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
+from pypdf import PdfReader
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog
 
-from app.conversation.attachments import Attachment
+from app.conversation.attachments import Attachment, make_attachment
 from app.conversation.tree import set_draft_attachments
 from app.widgets.commands import CommandId
+from app.widgets.paper.printing import Printing
 from app.widgets.picture_window import PictureWindow
 from app.widgets.transcript.rows.picture_row import PictureRow
 from app.widgets.transcript.rows.row import RowAction
@@ -58,6 +61,10 @@ def send_picture(
 def rows(stage: Stage) -> list[PictureRow]:
     layouts = stage.pane.view._stack.layouts  # pyright: ignore[reportPrivateUsage]
     return [row for one in layouts for row in one.rows if isinstance(row, PictureRow)]
+
+
+def _note(said: list[str], _chat: object, text: str) -> None:
+    said.append(text)
 
 
 def windows() -> list[PictureWindow]:
@@ -187,6 +194,44 @@ def test_edited_message_keeps_and_shows_its_pictures(stage: Stage) -> None:
     assert last.content == "What is this? Be short."
     assert last.pictures == (picture.picture.view,)
     assert len(rows(stage)) == 1
+
+
+def test_pdf_file_contains_the_pictures(stage: Stage, tmp_path: Path) -> None:
+    send_picture(stage)
+    printing = Printing(stage.pane.view.paper_kit, stage.window)
+    target, saved = tmp_path / "chat.pdf", list[str]()
+    printing.saved.connect(saved.append)
+    printing.save_pdf(target, stage.core.desk.get(stage.current))
+    stage.wait_until(lambda: bool(saved))
+    (image,) = PdfReader(target).pages[0].images
+    assert image.image is not None
+    assert image.image.width >= 640
+
+
+def test_deleted_file_of_a_picture_is_said_in_its_window(stage: Stage) -> None:
+    picture = send_picture(stage)
+    assert picture.picture is not None
+    stage.core.pictures.view(picture.picture.view).unlink()
+    stage.click(RowAction.OPEN_PICTURE)
+    (window,) = windows()
+    stage.wait_until(lambda: window.canvas.accessibleDescription() == words.PICTURE_MISSING)
+    assert not window.copy_button.isEnabled()
+    window.close()
+
+
+def test_files_of_a_message_open_beside_its_pictures(stage: Stage) -> None:
+    picture = stored_picture(stage.core.pictures)
+    notes = make_attachment("notes.txt", "txt", "Monday", source="/nowhere/notes.txt")
+    put(stage, notes, picture)
+    stage.send("Both?")
+    stage.answer("Yes.")
+    said: list[str] = []
+    stage.pane.attaching.said.connect(partial(_note, said))
+    stage.click(RowAction.OPEN_FILE)
+    assert said == [words.source_gone("notes.txt")]
+    stage.click(RowAction.OPEN_PICTURE)
+    assert [one.windowTitle() for one in windows()] == ["hills.png"]
+    windows()[0].close()
 
 
 def test_regenerated_answer_gets_the_pictures(stage: Stage) -> None:
