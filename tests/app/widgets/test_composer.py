@@ -7,7 +7,7 @@ from time import process_time
 
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
-from PySide6.QtGui import QDragEnterEvent, QImage, QInputMethodEvent
+from PySide6.QtGui import QDragEnterEvent, QInputMethodEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
@@ -165,17 +165,6 @@ def paste(composer: Composer, text: str) -> float:
     began = process_time()
     composer.edit.insertFromMimeData(mime)
     return process_time() - began
-
-
-def test_pasted_image_is_refused_with_a_reason(composer: Composer) -> None:
-    refused: list[str] = []
-    composer.refused.connect(refused.append)
-    clipboard = QApplication.clipboard()
-    clipboard.setImage(QImage(4, 4, QImage.Format.Format_RGB32))
-    QTest.keyClick(composer.edit, Key.Key_V, CTRL)
-    assert refused == ["Models here read text only. Describe the image, or paste its text."]
-    assert composer.text == ""
-    clipboard.clear()
 
 
 def test_pasted_files_are_reported_and_not_inserted(composer: Composer) -> None:
