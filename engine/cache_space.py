@@ -42,6 +42,7 @@ from engine.questions import (
 )
 from engine.runner.history import History
 from engine.types import ConversationId
+from engine.vision.seeing import Vision
 from engine.wanted import Wanted
 
 # Highest number of conversations that one ForgetUnknown question forgets: each takes a few
@@ -75,6 +76,7 @@ class CacheSpace:
         self._watch: MemoryWatch | None = None
         # Weights of the loaded model in this process; None while there is none
         self._weight_bytes: int | None = None
+        self._vision: Vision | None = None  # of the loaded model
         self._model_bytes = 0  # weights of the loaded model on all stages
         self._wanted = Wanted.of(config)
         self._disk_space = DiskSpace(config, self._wanted.disk)
@@ -115,6 +117,7 @@ class CacheSpace:
     def open(self, model: LoadedModel) -> PrefixCache:
         """Return the cache of a loaded model. It is created only if none was kept."""
         self._weight_bytes, self._model_bytes = model.own_weight_bytes, model.facts.weight_bytes
+        self._vision = model.vision
         if self.cache is None:
             self.cache = self._make_cache(model)
         if not model.others:
@@ -126,7 +129,7 @@ class CacheSpace:
 
     def rest(self) -> None:
         """Keep the cache as it is while no model is loaded."""
-        self._weight_bytes, self._model_bytes = None, 0
+        self._weight_bytes, self._model_bytes, self._vision = None, 0, None
 
     def drop(self, *, write_until: float | None = None) -> None:
         """Evict all cached state and drop the cache. A call without a cache is harmless.
@@ -319,8 +322,13 @@ class CacheSpace:
         """
         if self.cache is None or self._watch is None:
             return
-        adjust = partial(self._watch.adjust_budget, self.cache, self._idler.pause)
+        adjust = partial(self._watch.adjust_budget, self.cache, self._before_change)
         attempt("a change of the budget", adjust)
+
+    def _before_change(self) -> None:
+        self._idler.pause()
+        if self._vision is not None:
+            self._vision.release()
 
     def _fit_budget(self) -> None:
         """Give the cache of the loaded model the automatic budget of the present limit."""

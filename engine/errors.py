@@ -8,6 +8,7 @@ EngineError
 │   │   └── TemplateLimitError      the chat template takes too much time or memory
 │   ├── TokenizerError          the model's tokenizer failed
 │   ├── CannotContinueError     the model cannot continue this reply
+│   ├── PictureError            the model cannot get a picture of the conversation
 │   ├── ContextFullError        the prompt does not fit the context
 │   │   └── TextTooLongError        the new message alone does not fit the context
 │   ├── MemoryFullError         the prompt does not fit the machine's memory
@@ -146,6 +147,17 @@ class CannotContinueError(UserFixableError):
     title = "This answer can’t be continued."
     advice = "Regenerate it instead."
     kind = ProblemKind.CANNOT_CONTINUE
+
+
+class PictureError(UserFixableError):
+    """The model cannot see, or a picture of the conversation cannot be read."""
+
+    title = "The pictures of this chat can’t be used."
+    kind = ProblemKind.PICTURE
+
+    @classmethod
+    def of_blind_model(cls) -> PictureError:
+        return cls("This model can’t see pictures.", advice="Choose a model that can.")
 
 
 class ContextFullError(UserFixableError):

@@ -15,6 +15,7 @@ class ProblemKind(StrEnum):
     NO_MODEL = "no model"  # a model folder cannot be used
     CONTEXT_FULL = "context full"  # a chat is too long for the model
     TEXT_TOO_LONG = "text too long"  # a new message alone is too long for the model
+    PICTURE = "picture"  # the model can't get a picture of the chat
     TEMPLATE = "template"  # the chat template refused the messages
     CANNOT_CONTINUE = "cannot continue"  # the begun reply of a request can't be continued
     ANSWER_FORMAT = "answer format"  # an answer can't be kept to the format that a request asks for

@@ -112,6 +112,7 @@ class ServedModel:
                 context_len=command.context_len,
                 opener=self._opener,
                 records=self._abilities,
+                picture_folder=self._config.picture_folder,
             )
             self._serve(model)
         except LoadAbandonedError:
@@ -137,13 +138,17 @@ class ServedModel:
             raise NoModelError("Tokens can’t be counted without one.")
         return self.next_prompts.count_tokens(question.prompt)
 
-    def count_pictures(self, _question: CountPictures) -> PicturesCounted:
+    def count_pictures(self, question: CountPictures) -> PicturesCounted:
         """Return the answer to a question, which needs the loaded model.
 
         Raises:
             NoModelError: no model is loaded, or it does not see pictures.
+            PictureError: the model accepts no picture of such a form.
         """
-        raise NoModelError("Pictures can’t be counted without one that sees them.")
+        vision = None if self.model is None else self.model.vision
+        if vision is None:
+            raise NoModelError("Pictures can’t be counted without one that sees them.")
+        return PicturesCounted(tuple(vision.num_tokens(*size) for size in question.sizes))
 
     def parse_calls(self, question: ParseCalls) -> tuple[ToolCall, ...]:
         """Return the answer to a question, which needs the loaded model.

@@ -10,6 +10,7 @@ from io import TextIOWrapper
 from pathlib import Path
 
 from app.cli import table
+from app.cli.attaching import kept_pictures
 from app.cli.client import EngineRuns, add_engine_options, engine_config, load_model
 from app.cli.player import ScriptPlayer
 from app.cli.script import ScriptError, ScriptStep, parse_script
@@ -34,12 +35,15 @@ def run_script(args: Namespace, model: Path) -> int:
     steps = list(_read(args.file))
     # The engine does idle work only in `idle` steps. Such a step ends when no idle work is left, so
     # the figures do not depend on pauses between steps.
-    config = engine_config(args, idle_work=False)
+    settings = engine_config(args, idle_work=False)
     shows_table = sys.stderr.isatty() and not args.json
     if shows_table:
         print(table.HEADER, file=sys.stderr)
     held = True
-    with EngineRuns(config, stages_of(args)) as engines:
+    with (
+        kept_pictures(settings) as (config, pictures),
+        EngineRuns(config, stages_of(args)) as engines,
+    ):
         client = engines.start()
         load_model(client, model, lambda _: None)
         player = ScriptPlayer(
@@ -49,6 +53,7 @@ def run_script(args: Namespace, model: Path) -> int:
             predict=args.predict,
             max_drafts=args.speculation,
             restart=engines.start,
+            pictures=pictures,
         )
         for report in _reports(player, steps):
             held = held and report.holds

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from app.cli.attaching import attachments_from
+from app.cli.attaching import attachments_from, kept_pictures
 from app.cli.client import (
     EngineClient,
     ProblemError,
@@ -68,9 +68,12 @@ def run(args: Namespace, model: Path) -> int:
     """Print the model's answer to every message of the user. Return the exit status."""
     conv = new_conversation(TERMINAL_CHAT, now=time.time())
     conv = set_system_prompt(conv, args.system)
-    conv = set_draft_attachments(conv, attachments_from(args.attach))
-    config = EngineConfig(kv_bits=args.kv_bits, disk_folder=state_folder(args))
-    with make_client(config, stages_of(args)) as client:
+    settings = EngineConfig(kv_bits=args.kv_bits, disk_folder=state_folder(args))
+    with (
+        kept_pictures(settings) as (config, pictures),
+        make_client(config, stages_of(args)) as client,
+    ):
+        conv = set_draft_attachments(conv, attachments_from(args.attach, pictures))
         facts = load_model(client, model, lambda _: None, awaits_tests=False)
         if facts.head_fault:
             print(f"rejoinder: {facts.head_fault}", file=sys.stderr)

@@ -63,6 +63,7 @@ from app.conversation.tree import (
     shown_path,
     versions,
 )
+from app.store.pictures import PictureFiles
 from app.viewmodels.reading import note_usage
 from engine.events import Event, RequestFailed, RequestFinished
 from engine.questions import NextPrompt
@@ -84,7 +85,7 @@ class _Pending:
 class ScriptPlayer:
     """A player for one script. It keeps the conversations and the requests in flight."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (settings with defaults)
         self,
         client: EngineClient,
         model: Path,
@@ -93,6 +94,7 @@ class ScriptPlayer:
         predict: bool = False,
         max_drafts: int | None = 0,
         restart: Callable[[], EngineClient] | None = None,
+        pictures: PictureFiles | None = None,
     ) -> None:
         """Create a player.
 
@@ -103,6 +105,7 @@ class ScriptPlayer:
             predict: True to ask before each request what the engine will read.
             max_drafts: Request.max_drafts of all requests.
             restart: ends the engine and returns a new one, for the op `restart`.
+            pictures: the folder in which the engine finds pictures, for the op `attach`.
         """
         self._client = client
         self._model = model
@@ -111,6 +114,7 @@ class ScriptPlayer:
         self._pace = ReadingPace()
         self._max_drafts = max_drafts  # Request.max_drafts of all requests
         self._restart = restart
+        self._pictures = pictures
         self._written = 0  # Usage.written_bytes of the last reply
         self.chats: dict[str, Conversation] = {}  # by the name of the chat
         self._pending: dict[RequestId, _Pending] = {}
@@ -204,7 +208,8 @@ class ScriptPlayer:
     def _attach(self, step: Attach) -> None:
         """Add a file to the draft of a chat. The next step `idle` reads it ahead."""
         conv = self._chat(step.chat)
-        files = (*conv.draft_attachments, *attachments_from([step.file]))
+        assert self._pictures is not None, "the op attach needs a folder for pictures"
+        files = (*conv.draft_attachments, *attachments_from([step.file], self._pictures))
         self.chats[step.chat] = set_draft_attachments(conv, files)
         messages = messages_ahead(self.chats[step.chat])
         draft = NextPrompt(
@@ -325,10 +330,15 @@ def visible_messages(conv: Conversation, node_id: NodeId) -> tuple[Message, ...]
             continue
         text = prompt_text(node.attachments, node.content)
         if shown and node.role is Role.USER is shown[-1].role:
-            text = join_prompts(PromptText(shown.pop().content), text)
+            earlier = shown.pop()
+            text = join_prompts(PromptText(earlier.content, pictures=earlier.pictures), text)
         shown.append(
             Message(
-                role=node.role, content=text.content, reasoning=node.reasoning, reply=node.reply
+                role=node.role,
+                content=text.content,
+                reasoning=node.reasoning,
+                reply=node.reply,
+                pictures=text.pictures,
             )
         )
     if conv.system_prompt.strip():

@@ -69,6 +69,7 @@ from app.controllers.titles import TitlesController
 from app.controllers.turns import Turns
 from app.controllers.undo import UndoList
 from app.controllers.undoing import Undoing
+from app.controllers.unused_pictures import UnusedPictures
 from app.conversation.attachments import MAX_ATTACHMENTS
 from app.login_item import LoginItem
 from app.server.kept_replies import REPLIES_FILE
@@ -195,6 +196,9 @@ class Core(QObject):
         )
         self.recently_deleted = RecentlyDeleted(
             self.library, self.folders, seams.place, self.store, self.backups
+        )
+        self.unused_pictures = UnusedPictures(
+            self.pictures, seams.place, self.store, self.library.deleted
         )
         self.history = VisitHistory(self.library)
 
@@ -383,6 +387,7 @@ class Core(QObject):
             self.storage,
             self.chat_states,
             self.memory_map,
+            self.unused_pictures,
         ):
             sender.stop()
         self.desk.note_quit()

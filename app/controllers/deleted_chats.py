@@ -28,6 +28,8 @@ class DeletedChats(QObject):
 
     changed = Signal()
     removed = Signal(object)  # argument: ConversationId of a conversation that was removed for good
+    # argument: frozenset of digests of the pictures that removed conversations had
+    left_pictures = Signal(object)
 
     def __init__(
         self,
@@ -126,8 +128,12 @@ class DeletedChats(QObject):
             self.removed.emit(conversation_id)
         if gone:
             self._store.run(lambda store: store.mark_removed(gone), None, self._on_error)
-            self._store.run_aside(Removal(gone).step, None, self._on_error)
+            self._store.run_aside(Removal(gone).step, self._on_removed, self._on_error)
             self.changed.emit()
+
+    def _on_removed(self, pictures: frozenset[str]) -> None:
+        if pictures:
+            self.left_pictures.emit(pictures)
 
     def _end(self, conversation_id: ConversationId) -> ConversationSummary:
         """Take out a conversation that is restored, or removed for good. Return its summary."""
@@ -144,9 +150,11 @@ class Removal:
 
     def __init__(self, conversation_ids: Iterable[ConversationId]) -> None:
         self._left = deque(conversation_ids)
+        self._pictures: set[str] = set()  # digests of the pictures of all conversations
 
-    def step(self, store: ConversationStore) -> bool | None:
-        """Remove a slice of a conversation. Return True after the last one."""
+    def step(self, store: ConversationStore) -> frozenset[str] | None:
+        """Remove a slice of a conversation. After the last one return the pictures' digests."""
+        self._pictures |= store.picture_digests(self._left[0])
         if not store.remove_slice(self._left[0]):
             self._left.popleft()
-        return None if self._left else True
+        return None if self._left else frozenset(self._pictures)

@@ -19,8 +19,10 @@ _PNG_KEPT = frozenset(
 )  # fmt: skip
 _WEBP_KEPT = frozenset([b"VP8X", b"VP8 ", b"VP8L", b"ALPH", b"ICCP"])
 _WEBP_EXIF, _WEBP_XMP, _WEBP_ANIMATED = 0x08, 0x04, 0x02  # flags of VP8X
-_APP0, _APP2, _APP14, _APP15, _COMMENT = 0xE0, 0xE2, 0xEE, 0xEF, 0xFE
+_APP0, _APP2, _APP14 = 0xE0, 0xE2, 0xEE
 _SCAN, _END = 0xDA, 0xD9
+# Frames and tables. A decoder refuses the segments that are neither these nor parts for applications.
+_JPEG_KEPT = frozenset((*range(0xC0, 0xD0), _SCAN, 0xDB, 0xDC, 0xDD))
 _TAG_ORIENTATION, _SHORT = 0x0112, 3
 
 
@@ -192,9 +194,7 @@ def _next_marker(data: bytes, position: int) -> tuple[int, int]:
 
 def _kept_of_segment(marker: int, content: bytes) -> bytes | None:
     """Return what is kept of a segment, or None."""
-    if marker == _COMMENT:
-        return None
-    if not _APP0 <= marker <= _APP15:
+    if marker in _JPEG_KEPT:
         return content
     if marker == _APP0 and content.startswith(b"JFIF\0") and len(content) >= 14:
         return content[:12] + b"\0\0"  # without its preview

@@ -200,13 +200,14 @@ def _is_picture(head: bytes) -> bool:
 
 def _refuse_media(head: bytes) -> None:
     """Refuse files of kinds that contain no text, by their first bytes."""
-    is_binary, is_riff = b"\0" in head, head[:4] == b"RIFF"
+    is_binary = b"\0" in head
+    is_riff_sound = head[:4] == b"RIFF" and head[8:12] in (b"WAVE", b"AVI ")
     if is_binary and head.startswith(_IMAGES):
         raise RefusedFileError(Refused.IMAGE)
     if head[4:8] == b"ftyp":
         is_image = head[8:12] in _HEIF
         raise RefusedFileError(Refused.IMAGE if is_image else Refused.SOUND)
-    if is_binary and (is_riff or head.startswith(_SOUNDS)):
+    if is_binary and (is_riff_sound or head.startswith(_SOUNDS)):
         raise RefusedFileError(Refused.SOUND)
     if head.startswith(_ARCHIVES):
         raise RefusedFileError(Refused.ARCHIVE)

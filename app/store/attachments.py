@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from app.conversation.attachments import Attachment
+from app.conversation.attachments import AttachedPicture, Attachment
 from app.conversation.tree import MessageNode, NodeId
 from app.store import statements
+from app.store.codec import from_json_or_none, to_json
 from app.store.database import Database
 from engine.types import ConversationId
 
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 _DRAFT = ""  # node_id of the attachments of a draft
 
 
@@ -26,6 +29,7 @@ class AttachmentRow(NamedTuple):
     part: str
     source: str
     digest: str
+    picture: str | None  # JSON of an AttachedPicture
 
 
 class AttachmentStore:
@@ -43,17 +47,26 @@ class AttachmentStore:
         texts: dict[str, str] = {}
         for *values, text in self._database.rows(statements.SELECT_ATTACHMENTS, (conversation_id,)):
             row = AttachmentRow._make(values)
+            picture = (
+                None if row.picture is None else from_json_or_none(AttachedPicture, row.picture)
+            )
             attachment = Attachment(
                 name=row.name,
                 kind=row.kind,
-                text=texts.setdefault(row.digest, str(text)),
+                text=texts.setdefault(row.digest, str(text)) if row.picture is None else "",
                 digest=row.digest,
                 num_pages=row.num_pages,
                 part=row.part,
                 source=row.source,
+                picture=picture,
             )
             found[row.node_id] = (*found.get(row.node_id, ()), attachment)
         return found
+
+    def picture_digests(self, conversation_id: ConversationId | None = None) -> frozenset[str]:
+        """Return the digests in the names of all picture files of a conversation, or of all."""
+        rows = self._database.rows(statements.SELECT_PICTURES, (conversation_id,))
+        return digests_in(str(row[0]) for row in rows)
 
     def add(self, conversation_id: ConversationId, nodes: Iterable[MessageNode]) -> None:
         """Write the attachments of messages. Those that are stored already do not change."""
@@ -72,11 +85,16 @@ class AttachmentStore:
     def _insert(
         self, conversation_id: ConversationId, node_id: NodeId, files: tuple[Attachment, ...]
     ) -> None:
-        texts = ((one.digest, one.text) for one in files)
+        texts = ((one.digest, one.text) for one in files if one.picture is None)
         self._database.run_many(statements.INSERT_ATTACHMENT_TEXT, texts)
         self._database.run_many(
             statements.INSERT_ATTACHMENT, _rows(conversation_id, node_id, files)
         )
+
+
+def digests_in(pictures: Iterable[str]) -> frozenset[str]:
+    """Return the digests in JSON texts of pictures, even if a text is damaged."""
+    return frozenset(digest for text in pictures for digest in _DIGEST.findall(text))
 
 
 def _rows(
@@ -93,4 +111,5 @@ def _rows(
             part=one.part,
             source=one.source,
             digest=one.digest,
+            picture=one.picture and to_json(one.picture),
         )

@@ -24,8 +24,11 @@ from urllib.parse import quote
 
 from app.paths import PRIVATE_FOLDER
 from app.stopping import StoppedError
+from app.store import statements
+from app.store.attachments import digests_in
 from app.store.checks import find_damage
 from app.store.errors import BackupError, DatabaseDamagedError, store_error
+from app.store.updates import copies_of
 from app.words import problems as words
 
 log = logging.getLogger(__name__)
@@ -43,6 +46,7 @@ _HELD = (
     "SELECT value FROM json_each(?) WHERE value IN (SELECT conversation_id FROM conversations)",
     "SELECT value FROM json_each(?) WHERE value IN (SELECT folder_id FROM folders)",
 )
+_PICTURE = "picture"  # column of the table attachments, which older backups lack
 _NAME = re.compile(r"conversations-\d{4}-\d\d-\d\d\.db")
 
 
@@ -118,6 +122,24 @@ def ids_in_backups(database: Path, ids: Iterable[str]) -> frozenset[str]:
             for query in _HELD:
                 held.update(row[0] for row in reader.execute(query, (wanted,)))
     return frozenset(held)
+
+
+def pictures_in_backups(database: Path) -> frozenset[str] | None:
+    """Return the digests of all pictures in the backups, and in copies before an update. Any thread.
+
+    None if one of these files cannot be read, because its pictures are then unknown.
+    """
+    found: set[str] = set()
+    for backup in (*backups_of(database), *copies_of(database)):
+        try:
+            with closing(open_to_read(backup)) as reader:
+                if _PICTURE in {row[1] for row in reader.execute("PRAGMA table_info(attachments)")}:
+                    rows = reader.execute(statements.SELECT_PICTURES, (None,))
+                    found |= digests_in(str(row[0]) for row in rows)
+        except sqlite3.Error as error:
+            log.warning("the pictures of %s are unknown: %s", backup.name, error)
+            return None
+    return frozenset(found)
 
 
 def check_database(database: Path, stop: Event) -> None:

@@ -315,6 +315,10 @@ class ConversationStore:
         rows = self._database.rows(statements.SELECT_IDS)
         return frozenset(ConversationId(str(row[0])) for row in rows)
 
+    def picture_digests(self, conversation_id: ConversationId | None = None) -> frozenset[str]:
+        """Return the digests in the names of all picture files of a conversation, or of all."""
+        return self.tables.attachments.picture_digests(conversation_id)
+
     def has(self, conversation_id: ConversationId) -> bool:
         """Return True if a conversation is stored. It may be marked as deleted."""
         return bool(self._database.rows(statements.HAS_CONVERSATION, (conversation_id,)))

@@ -11,6 +11,7 @@ nothing names, and `remove_unused` removes them later.
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Collection
@@ -30,6 +31,7 @@ UNUSED_KEPT_S = 3600.0
 # Returns another view of a stored picture, and its PNG file: Extractor.view.
 MakeView = Callable[[Path, PictureSize], tuple[Picture, bytes]]
 
+_NAME = re.compile(r"([0-9a-f]{64})(?:\.small)?\.(?:png|jpg|webp)(?:\.part)?")
 _lock = threading.Lock()  # write_whole allows one thread at a time for a file
 
 
@@ -79,12 +81,6 @@ class PictureFiles:
         self._write(self.view(view), content)
         return replace(picture, size=size, view=view)
 
-    def names_of(self, picture: AttachedPicture) -> tuple[str, str, str]:
-        """Return the names of the files of a picture."""
-        paths = (self.original(picture), self.view(picture.view), self.thumbnail(picture))
-        original, view, thumbnail = (path.name for path in paths)
-        return original, view, thumbnail
-
     def total_bytes(self) -> int:
         """Return the size of all files."""
         total = 0
@@ -93,18 +89,28 @@ class PictureFiles:
                 total += path.stat().st_size
         return total
 
-    def remove_unused(self, used: Collection[str], *, now: float | None = None) -> int:
-        """Delete the files that are not used and older than an hour. Return their number.
+    def remove_unused(
+        self,
+        used: Collection[str],
+        *,
+        among: Collection[str] | None = None,
+        now: float | None = None,
+    ) -> int:
+        """Delete the files of pictures that are not used and older than an hour. Return their number.
 
         Args:
-            used: the names of the files that a message, a draft or a backup names.
+            used: the digests that a message, a draft or a backup names.
+            among: the digests whose files may be deleted; None for all.
             now: Unix time; None for the present.
         """
         newest = (time.time() if now is None else now) - UNUSED_KEPT_S
         number = 0
         for path in self._files():
+            name = _NAME.fullmatch(path.name)
+            if name is None or name[1] in used or (among is not None and name[1] not in among):
+                continue
             with _lock, suppress(OSError):
-                if path.name not in used and path.stat().st_mtime < newest:
+                if path.stat().st_mtime < newest:
                     path.unlink()
                     number += 1
         return number

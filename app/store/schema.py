@@ -296,7 +296,10 @@ _M015: Migration = ("ALTER TABLE messages ADD COLUMN saved_ms REAL DEFAULT 0",)
 # The texts in the editors of messages, as JSON (conversation_rows.py).
 _M016: Migration = ("ALTER TABLE conversations ADD COLUMN draft_edits TEXT NOT NULL DEFAULT '{}'",)
 
+# An attached picture as JSON (AttachedPicture). Its text is empty, and has no row in attachment_texts.
+_M017: Migration = ("ALTER TABLE attachments ADD COLUMN picture TEXT",)
+
 MIGRATIONS: tuple[Migration, ...] = (
     _M001, _M002, _M003, _M004, _M005, _M006, _M007, _M008, _M009, _M010, _M011,
-    _M012, _M013, _M014, _M015, _M016,
+    _M012, _M013, _M014, _M015, _M016, _M017,
 )  # fmt: skip

@@ -192,16 +192,23 @@ DELETED_MESSAGES = """
 
 _ATTACHMENT_COLUMNS = (
     "conversation_id", "node_id", "place", "name", "kind", "num_pages", "part", "source", "digest",
+    "picture",
 )  # fmt: skip
 INSERT_ATTACHMENT_TEXT = _insert(
     "attachment_texts", ("digest", "text"), "ON CONFLICT (digest) DO NOTHING"
 )
 INSERT_ATTACHMENT = _insert("attachments", _ATTACHMENT_COLUMNS, "ON CONFLICT DO NOTHING")
 SELECT_ATTACHMENTS = _select(
-    "attachments JOIN attachment_texts USING (digest)",
+    "attachments LEFT JOIN attachment_texts USING (digest)",
     (*_ATTACHMENT_COLUMNS, "text"),
-    "WHERE conversation_id = ? AND place >= 0 ORDER BY node_id, place",
+    "WHERE conversation_id = ? AND place >= 0 AND coalesce(text, picture) IS NOT NULL"
+    " ORDER BY node_id, place",
 )
+# Parameter: a conversation, or NULL for all.
+SELECT_PICTURES = """
+    SELECT picture FROM attachments
+    WHERE picture IS NOT NULL AND (?1 IS NULL OR conversation_id = ?1)
+"""
 # The old attachments of a draft get negative places until the new ones are written.
 MOVE_DRAFT_ATTACHMENTS = (
     "UPDATE attachments SET place = -1 - place WHERE conversation_id = ? AND node_id = ''"

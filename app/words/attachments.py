@@ -73,10 +73,6 @@ def refused(name: str, why: str) -> str:
     return f"“{name}” {_SENTENCES[why]}"
 
 
-def picture_in_terminal(name: str) -> str:
-    return f"“{name}” is a picture. Attach it in the window: the command line sends text only."
-
-
 def more_reasons(number: int) -> str:
     """Return the note below sentences about files, of which some are not shown."""
     return "And 1 more file." if number == 1 else f"And {number:,} more files."

@@ -6,12 +6,13 @@ lease, and calls `record` unless the audit stopped without a result.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from engine.cache.faults import Quarantine
 from engine.cache.holdings import Holdings, Lease
 from engine.cache.hot import KvNode
 from engine.cache.matching import Match
+from engine.cache.radix import path_run
 from engine.cache.restoring import Restorer
 from engine.types import ConversationId
 
@@ -25,9 +26,18 @@ class Audits:
         self._quarantine = quarantine
 
     def start(
-        self, new_caches: Callable[[], list[object]], max_tokens: int
+        self,
+        new_caches: Callable[[], list[object]],
+        max_tokens: int,
+        can_feed: Callable[[Sequence[int]], bool],
     ) -> tuple[KvNode, Lease] | None:
         """Select the least recently audited resume point among those of at most max_tokens tokens.
+
+        Args:
+            new_caches: function that returns empty caches of the model.
+            max_tokens: highest number of tokens to feed again.
+            can_feed: function that returns True if tokens can be fed again. Pictures that were read
+                before a restart may not be known.
 
         Returns:
             The node that ends at the resume point, and a lease of empty caches. The audit feeds the
@@ -38,10 +48,11 @@ class Audits:
             node for node in self._holdings.tree.nodes() if self._holdings.is_resume_point(node)
         ]
         fitting = [node for node in points if node.end <= max_tokens and not node.lock_count]
-        if not fitting:
-            return None
         # `checked` is the serial number of a node's newest audit, so the lowest is the oldest.
-        node = min(fitting, key=lambda node: node.checked)
+        by_age = sorted(fitting, key=lambda node: node.checked)
+        node = next((node for node in by_age if can_feed(path_run(node).token_ids)), None)
+        if node is None:
+            return None
         # The lease locks the node but restores no tokens. The lease of a side request is never
         # parked, so its conversation id is never used.
         no_tokens = Match(node=node)

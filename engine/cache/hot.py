@@ -16,8 +16,10 @@ from engine.cache.feeding import Feed, add_feeds, add_pass, clip
 from engine.cache.kv import KvArrays, KvPart
 from engine.cache.layout import Leaves
 from engine.cache.points import PointKind
+from engine.cache.positions import ConversationCaches
 from engine.cache.radix import RadixNode, RadixTree, TokenRun
 from engine.cache.snapshot import Snapshot, capture, restore
+from engine.picture_ids import position_shift
 from engine.types import ConversationId
 
 
@@ -29,7 +31,7 @@ class HotCache:
     """
 
     conversation_id: ConversationId
-    caches: list[object]  # the model's cache objects, one per layer
+    caches: ConversationCaches
     token_ids: list[int] = field(default_factory=list[int])
     feeds: list[Feed] = field(default_factory=list[Feed])  # forward passes that computed token_ids
     last_used: int = 0  # value of Holdings.clock when this cache was last parked
@@ -67,12 +69,14 @@ class HotCache:
         assert run.start == self.num_tokens
         add_feeds(self.feeds, run.feeds)
         self.token_ids.extend(run.token_ids)
+        self.caches.shift = position_shift(self.token_ids)
 
     def cut(self, num_tokens: int) -> None:
         """Remove the tokens after num_tokens and their K/V. The auxiliary state stays as it is."""
         kv.cut(self.leaves, num_tokens)
         del self.token_ids[num_tokens:]
         self.feeds[:] = clip(self.feeds, 0, num_tokens)
+        self.caches.shift = position_shift(self.token_ids)
 
     def set_state(self, snapshot: Snapshot | None) -> None:
         """Restore the auxiliary state from a snapshot. None restores the state before any token."""

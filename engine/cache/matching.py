@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from engine.cache.hot import KvNode, KvSpan, KvTree
 from engine.cache.radix import PathStep, TokenRun, common_end, path_run
 from engine.cache.snapshot import Snapshot
+from engine.picture_ids import before_picture
 
 _Path = list[PathStep[KvSpan, Snapshot]]
 
@@ -67,8 +68,8 @@ def _match_path(path: _Path, prompt_ids: Sequence[int], *, needs_snapshot: bool)
         if snapshot is not None and snapshot.logits is not None:
             return Match(matched, matched, last, snapshot)
     # Leave the last prompt token to feed: the logits after it are needed to draw the first reply
-    # token.
-    limit = min(matched, len(prompt_ids) - 1)
+    # token. A picture is fed as a whole.
+    limit = before_picture(prompt_ids, min(matched, len(prompt_ids) - 1))
     if not needs_snapshot:
         return Match(matched, limit, last, None)
     for step in reversed(path):

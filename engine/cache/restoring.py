@@ -28,6 +28,7 @@ from engine.cache.holdings import Holdings, Lease
 from engine.cache.hot import HotCache, lender
 from engine.cache.lending import Lending
 from engine.cache.matching import Match, deepest_match
+from engine.cache.positions import ConversationCaches
 from engine.cache.radix import TokenRun, ancestry, common_end, path_run
 from engine.cache.trees import evaluate
 from engine.errors import attempt
@@ -99,7 +100,7 @@ class Restorer:
         """
         hot = None if side else self._holdings.parked.pop(conversation_id, None)
         if hot is None:
-            hot = HotCache(conversation_id, new_caches())
+            hot = HotCache(conversation_id, ConversationCaches(new_caches()))
         lease = Lease(
             hot=hot,
             restored=match.restored,

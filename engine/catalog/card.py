@@ -36,10 +36,10 @@ class ModelCard:
     bits: float  # bits per weight; 16 or 32 if the weights are not quantised
     size_bytes: int  # bytes of all weight files
     context_len: int  # number of tokens; 0 if config.json states no limit
-    # True if the model also accepts images or sound. The app uses only its text input.
+    # True if the model also accepts pictures or sound, and the app uses only its text input.
     text_only: bool
     hybrid: bool  # True if config.json says that some layers are recurrent
-    sees: bool = False  # True if the model can get pictures
+    sees: bool = False  # True if the app can give pictures to the model
     # The reason why the model cannot be loaded; None if it can be loaded.
     problem: Problem | None = None
 

@@ -178,6 +178,7 @@ def _require_template(path: Path, tokenizer: TokenizerConfig, module: str | None
 def _make_card(
     path: Path, source: ModelSource, config: ModelConfig, weights: Weights, problem: Problem | None
 ) -> ModelCard:
+    sees = config.sees and weights.has_tower
     return ModelCard(
         path=path,
         name=printable(folder_name(path)),
@@ -187,7 +188,8 @@ def _make_card(
         bits=config.bits,
         size_bytes=weights.size_bytes,
         context_len=config.context_len,
-        text_only=config.text_only,
+        text_only=config.has_other_inputs and not sees,
+        sees=sees,
         hybrid=config.hybrid,
         problem=problem,
     )

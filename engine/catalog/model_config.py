@@ -18,6 +18,8 @@ Settings = Mapping[str, object]
 
 _TEXT_PARTS: Final = ("text_config", "llm_config", "language_config")
 _OTHER_PARTS: Final = ("vision_config", "audio_config", "speech_config", "vision_tower_config")
+# Types of models whose pictures are read exactly as mlx-vlm reads them (tests/architectures/README.md).
+SEEING_TYPES: Final = ("qwen3_5", "qwen3_5_moe")
 _CONTEXT_KEYS: Final = (
     "max_position_embeddings",
     "max_sequence_length",
@@ -63,8 +65,9 @@ class ModelConfig:
     context_len: int = 0  # number of tokens; 0 if config.json states no limit
     bits: float = _DENSE_BITS  # bits per weight; 16 or 32 if the weights are not quantised
     group_size: int = _GROUP_SIZE  # number of quantised weights that share one scale
-    # True if the model also accepts images or sound. The app uses only its text input.
-    text_only: bool = False
+    has_other_inputs: bool = False  # True if the model also accepts pictures or sound
+    # True if the app can give pictures to the model, provided that its vision tower is there.
+    sees: bool = False
     hybrid: bool = False  # True if some layers are recurrent
     # Name of a Python file in the folder that mlx-lm would run; "" if there is none.
     model_file: str = ""
@@ -99,7 +102,8 @@ def parse_config(settings: Settings) -> ModelConfig:
         or _first_positive(settings, _CONTEXT_KEYS),
         bits=_bits(quantisation) or _dense_bits(text) or _dense_bits(settings) or _DENSE_BITS,
         group_size=_first_positive(quantisation, ("group_size",)) or _GROUP_SIZE,
-        text_only=any(part in settings for part in _OTHER_PARTS),
+        has_other_inputs=any(part in settings for part in _OTHER_PARTS),
+        sees=_can_see(settings, text, model_type),
         hybrid=_is_hybrid(text, model_type),
         model_file="" if model_file is None else str(model_file) or "model_file",
         largest_count=max((*_counts(settings), *_counts(text)), default=(0, "")),
@@ -218,6 +222,22 @@ def _is_hybrid(text: Settings, model_type: str) -> bool:
         or (isinstance(interval, int) and interval > 1)
         or any(key.startswith(_RECURRENT_KEYS) for key in text)
         or "rwkv" in model_type
+    )
+
+
+def _can_see(settings: Settings, text: Settings, model_type: str) -> bool:
+    vision, rope = (
+        as_settings(settings.get("vision_config")),
+        as_settings(text.get("rope_parameters")),
+    )
+    sections = rope.get("mrope_section")
+    return (
+        model_type in SEEING_TYPES
+        and "depth" in vision
+        and isinstance(settings.get("image_token_id"), int)
+        and isinstance(sections, list)
+        and len(cast("list[object]", sections)) == 3
+        and bool(rope.get("mrope_interleaved"))
     )
 
 

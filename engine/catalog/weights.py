@@ -33,6 +33,8 @@ _VALUE_BYTES: Final[Mapping[str, int]] = {
 _LENGTH_BYTES: Final = 8
 # First bytes of a Git LFS pointer, which stands in for a file until `git lfs pull`.
 _LFS_POINTER: Final = b"version "
+# Beginnings of the names of a vision tower's weights: as published, and as mlx-vlm writes them.
+TOWER_NAMES: Final = ("model.visual.", "visual.", "vision_tower.")
 # Name prefixes of tensors that text generation does not use. They do not count as parameters.
 _UNUSED: Final = ("vision", "visual", "audio", "multi_modal", "mtp.")
 
@@ -44,6 +46,7 @@ class Weights:
     size_bytes: int  # bytes of all weight files that exist
     num_parameters: int
     num_tensors: int = 0
+    has_tower: bool = False  # True if there are weights that turn pictures into embeddings
     fault: str = ""  # sentence for the user; "" if all files are complete
 
 
@@ -85,6 +88,7 @@ def inspect_weights(folder: Path, group_size: int, *, needs_all: bool = True) ->
         size_bytes=size_bytes,
         num_parameters=_count_parameters(num_values, group_size),
         num_tensors=len(num_values),
+        has_tower=any(name.startswith(TOWER_NAMES) for name in num_values),
         fault=faults[0] if faults else "",
     )
 

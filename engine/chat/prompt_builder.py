@@ -40,6 +40,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from engine.cache.points import PointKind, ResumePoint
+from engine.chat.pictures import PictureRules, PlacedPictures
 from engine.chat.prompt import Prompt, TokenizedMessages
 from engine.chat.reply_ids import any_reply, begun_ids
 from engine.chat.runs import Runs
@@ -47,7 +48,7 @@ from engine.chat.segments import Renderer, Segment
 from engine.chat.splice import Splicer
 from engine.chat.template import ChatTemplate, TemplateOptions
 from engine.chat.tokenizer import ChatTokenizer
-from engine.errors import TemplateError
+from engine.errors import PictureError, TemplateError
 from engine.sequences import common_prefix_len
 from engine.types import Message, Role
 
@@ -72,8 +73,12 @@ class PromptBuilder:
     call gets all messages. The builder keeps only caches, which never change a result.
     """
 
-    def __init__(self, tokenizer: ChatTokenizer, renderer: Renderer) -> None:
+    def __init__(
+        self, tokenizer: ChatTokenizer, renderer: Renderer, pictures: PictureRules | None = None
+    ) -> None:
+        """Create the builder of a model. `pictures` is None if the model cannot see."""
         self.tokenizer = tokenizer
+        self.pictures = pictures
         markers = (tokenizer.markers.think_start, tokenizer.markers.think_end)
         self.template = ChatTemplate(renderer, map(tokenizer.decode, markers))
         self._splicer = Splicer(tokenizer)
@@ -97,8 +102,10 @@ class PromptBuilder:
 
         Raises:
             TemplateError: as in Renderer.segments.
+            PictureError: the model cannot see, or accepts no picture of this form.
             CannotContinueError: the reply cannot be continued.
         """
+        self._check_pictures(messages)
         *before, last = messages
         if last.role is Role.ASSISTANT:
             prompt = self.build(before, thinking=thinking, keep_thinking=keep_thinking, tools=tools)
@@ -159,8 +166,9 @@ class PromptBuilder:
             tools: the value that the next request is expected to have.
 
         Raises:
-            TemplateError: as in Renderer.segments.
+            TemplateError, PictureError: as in `build`.
         """
+        self._check_pictures(messages)
         options = TemplateOptions(thinking, keep_thinking, tools)
         if is_draft:
             return self._draft(messages, options)
@@ -317,15 +325,24 @@ class PromptBuilder:
     def _tokenize(
         self, segments: Sequence[Segment], messages: Sequence[Message]
     ) -> TokenizedMessages:
-        """Encode segments. The last run stays open, so that the caller can still add text to it."""
+        """Encode segments. The last run stays open, so that the caller can still add text to it.
+
+        Raises:
+            PictureError: the model accepts no picture of this form.
+            TemplateError: the template leaves out a picture.
+        """
         runs = Runs(self.tokenizer)
         tokens = TokenizedMessages(runs)
+        rules = self.pictures
+        pictures = None if rules is None else PlacedPictures(rules, messages)
         for segment in self._splicer.splice(segments, messages):
             missing = segment.message + 1 - len(tokens.starts)
             if missing > 0:
                 tokens.starts += [self._message_start(runs, segment)] * missing
             if segment.token_ids:
                 runs.add_ids(segment.token_ids)
+            elif segment.is_template and pictures is not None:
+                pictures.add_template(tokens, segment.text)
             elif segment.is_template:
                 runs.add_template(segment.text)
             elif segment.is_quoted:
@@ -336,7 +353,13 @@ class PromptBuilder:
                     tokens.points.append(ResumePoint(runs.boundary(), tokens.next_kind))
                     tokens.is_opened |= role is not Role.SYSTEM
                 self._add_parts(tokens, segment.text, messages[segment.message])
+        if pictures is not None:
+            pictures.require_all()
         return tokens
+
+    def _check_pictures(self, messages: Sequence[Message]) -> None:
+        if self.pictures is None and any(message.pictures for message in messages):
+            raise PictureError.of_blind_model()
 
     def _add_parts(self, tokens: TokenizedMessages, text: str, message: Message) -> None:
         """Add a message's text, with a resume point at the end of each of its parts.

@@ -66,7 +66,8 @@ class AuditJob:
 
         Return None if the cache has no resume point with at most max_tokens tokens.
         """
-        audit = cache.audits.start(model.adapter.new_caches, max_tokens)
+        adapter = model.adapter
+        audit = cache.audits.start(adapter.new_caches, max_tokens, adapter.can_feed)
         return cls(model, cache, *audit) if audit is not None else None
 
     def step(self) -> bool:

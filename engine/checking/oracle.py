@@ -30,6 +30,7 @@ from engine.checking.replay import replay
 from engine.models.compare import relative_difference
 from engine.models.filters import PENALTY_WINDOW, make_filter
 from engine.models.loader import LoadedModel
+from engine.picture_ids import without_pictures
 from engine.questions import CheckResult
 from engine.sampling.draw import draw
 from engine.types import Message, SamplingParams
@@ -77,7 +78,9 @@ def check(model: LoadedModel, record: LogitsRecord, messages: Sequence[Message])
     """
     template, tokenizer = model.prompts.template, model.prompts.tokenizer
     options = TemplateOptions(record.thinking, record.keep_thinking, record.tools)
-    wrong_prompt = prompt_fault(template, tokenizer, record.prompt_ids, messages, options)
+    wrong_prompt = prompt_fault(
+        template, tokenizer, record.prompt_ids, messages, options, model.prompts.pictures
+    )
     largest = 0.0
     first: int | None = None
     for index, (ours, naive) in enumerate(zip(record.rows, naive_rows(model, record), strict=True)):
@@ -134,11 +137,9 @@ def _is_token_right(model: LoadedModel, record: LogitsRecord, index: int, naive:
     if not record.is_sampled:
         return True
     logits_filter = make_filter(record.sampling, model.vocab_size, model.spared_ids)
-    token_ids = [*record.prompt_ids, *record.output_ids[:index]]
+    before = (*record.prompt_ids, *record.output_ids[:index])[-PENALTY_WINDOW:]
     at = record.num_begun + index
-    filtered = logits_filter(
-        lambda: mx.array(token_ids[-PENALTY_WINDOW:], mx.int32), naive, index=at
-    )
+    filtered = logits_filter(lambda: mx.array(without_pictures(before), mx.int32), naive, index=at)
     sampling = record.sampling
     drawn = draw(filtered, temperature=sampling.temperature, seed=sampling.seed, index=at).item()
     if index < len(record.output_ids):

@@ -14,9 +14,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from engine.chat.pictures import PictureRules
 from engine.chat.quotes import map_calls, map_schema, parsed_tools
 from engine.chat.template import ChatTemplate, TemplateOptions
 from engine.chat.tokenizer import ChatTokenizer
+from engine.picture_ids import picture_spans
 from engine.types import Message, Role
 
 Ids = tuple[int, ...]
@@ -31,10 +33,11 @@ def prompt_fault(
     prompt_ids: Ids,
     messages: Sequence[Message],
     options: TemplateOptions,
+    pictures: PictureRules | None = None,
 ) -> str:
     """Return a sentence about the fault in a prompt's token ids, or "" if there is none.
 
-    If `messages` ends with a reply, the request continued this reply. In this case, the prompt must
+    `pictures` is the form in which the model gets pictures; None if it cannot see. If `messages` ends with a reply, the request continued this reply. In this case, the prompt must
     end with the ids of this reply.
     """
     if messages[-1].role is Role.ASSISTANT:
@@ -42,7 +45,12 @@ def prompt_fault(
         above = len(prompt_ids) - len(begun)
         if not begun or prompt_ids[above:] != begun:
             return "the prompt does not end with the ids of the continued reply"
-        return prompt_fault(template, tokenizer, prompt_ids[:above], messages[:-1], options)
+        return prompt_fault(
+            template, tokenizer, prompt_ids[:above], messages[:-1], options, pictures
+        )
+    prompt_ids, shown = _without_pictures(tokenizer, prompt_ids, pictures)
+    if shown != [pictures.ids(one) for m in messages for one in m.pictures if pictures is not None]:
+        return "the ids of the pictures are not those of the messages’ pictures"
     text = template.render(messages, options, reply_follows=True)
     decoded = tokenizer.decode(prompt_ids)
     if decoded not in (text, unicodedata.normalize("NFC", text)):
@@ -58,6 +66,21 @@ def prompt_fault(
             f"its control tokens are {tokenizer.decode(found)!r}, not {tokenizer.decode(wanted)!r}"
         )
     return _ids_fault(tokenizer, prompt_ids, messages, text)
+
+
+def _without_pictures(
+    tokenizer: ChatTokenizer, prompt_ids: Ids, pictures: PictureRules | None
+) -> tuple[Ids, list[Ids]]:
+    """Return a prompt with the placeholder of each picture in the place of its ids, and these ids."""
+    text: list[int] = []
+    found: list[Ids] = []
+    done = 0
+    for span in picture_spans(prompt_ids):
+        assert pictures is not None
+        text += [*prompt_ids[done : span.start], *tokenizer.encode_template(pictures.placeholder)]
+        found.append(prompt_ids[span.start : span.end])
+        done = span.end
+    return (*text, *prompt_ids[done:]), found
 
 
 def cut_replies(

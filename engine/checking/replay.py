@@ -66,7 +66,7 @@ def replay(
 
 
 def _feed(adapter: ModelAdapter, caches: list[object], token_ids: Sequence[int]) -> mx.array:
-    logits = adapter.run(mx.array([token_ids]), caches)[0]
+    logits = adapter.feed(token_ids, caches)
     _evaluate(logits, caches)
     return logits
 

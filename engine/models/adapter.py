@@ -8,8 +8,9 @@ All results are lazy arrays: MLX computes them when they are evaluated. Use on t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any, cast
 
 import mlx.core as mx
@@ -17,10 +18,13 @@ from mlx import nn
 from mlx.utils import tree_flatten
 from mlx_lm.models.cache import make_prompt_cache
 
+from engine.cache.positions import ConversationCaches, shift_of
 from engine.cache.trees import tree_bytes
-from engine.errors import TokenizerError
+from engine.errors import PictureError, TokenizerError
 from engine.models.mtp import DrawDraft, HeadState, ModelWithHead
 from engine.models.quantised_kv import KvQuantisation, quantise
+from engine.picture_ids import has_pictures, picture_spans, position_shift
+from engine.vision.seeing import Vision
 
 
 class ModelAdapter:
@@ -29,10 +33,22 @@ class ModelAdapter:
     def __init__(self, model: nn.Module, quantisation: KvQuantisation | None = None) -> None:
         self._model: Any = model
         self.quantisation = quantisation
+        self._vision: Vision | None = None
 
     def quantising(self, quantisation: KvQuantisation | None) -> ModelAdapter:
         """Return an adapter of the same model that quantises K/V. None: this adapter."""
         return self if quantisation is None else ModelAdapter(self._model, quantisation)
+
+    def see(
+        self,
+        folder: Path,
+        config: Mapping[str, Any],
+        placeholder: str,
+        picture_folder: Path | None,
+    ) -> Vision:
+        """Let the model see pictures. The arguments are those of Vision."""
+        self._vision = Vision(self._model, folder, config, placeholder, picture_folder)
+        return self._vision
 
     @property
     def form(self) -> list[str]:
@@ -46,7 +62,9 @@ class ModelAdapter:
         If K/V quantisation is on, the caches quantise the attention K/V that they store.
         """
         caches = cast("list[object]", make_prompt_cache(self._model))
-        return quantise(caches, self.quantisation) if self.quantisation else caches
+        return ConversationCaches(
+            quantise(caches, self.quantisation) if self.quantisation else caches
+        )
 
     def forward(self, token_ids: Sequence[int], caches: list[object]) -> mx.array:
         """Feed tokens to the model, as the continuation of the tokens in the caches.
@@ -55,14 +73,71 @@ class ModelAdapter:
             Lazy logits of the last token, of shape (V,).
 
         Raises:
+            TokenizerError, PictureError: as in `feed`.
+        """
+        return self.feed(token_ids, caches)[-1]
+
+    def feed(self, token_ids: Sequence[int], caches: list[object]) -> mx.array:
+        """Feed tokens and pictures to the model, as the continuation of the tokens in the caches.
+
+        A picture gets a pass of its own, and so does the text between two pictures.
+
+        Returns:
+            Lazy logits of shape (L, V).
+
+        Raises:
             TokenizerError: the model has no embedding for a token id. MLX would read memory outside
                 the embeddings.
+            PictureError: the picture of ids is not known, or its file is missing or damaged.
         """
+        logits: list[mx.array] = []
+        done = 0
+        for picture in picture_spans(token_ids):
+            if picture.start > done:
+                logits.append(self._feed_text(token_ids[done : picture.start], caches))
+            logits.append(self._feed_picture(token_ids[picture.start : picture.end], caches))
+            done = picture.end
+        if done < len(token_ids) or not logits:
+            logits.append(self._feed_text(token_ids[done:] if done else token_ids, caches))
+        return logits[0] if len(logits) == 1 else mx.concatenate(logits)
+
+    def _feed_text(self, token_ids: Sequence[int], caches: list[object]) -> mx.array:
         if min(token_ids, default=0) < 0 or max(token_ids, default=0) >= self.vocab_size:
             raise TokenizerError(
                 f"It gave the token {max(token_ids)}, but the model knows {self.vocab_size:,} tokens."
             )
-        return self.run(mx.array([token_ids], mx.int32), caches)[0, -1]
+        return self.run(mx.array([token_ids], mx.int32), caches)[0]
+
+    def _feed_picture(self, token_ids: Sequence[int], caches: list[object]) -> mx.array:
+        if self._vision is None:
+            raise PictureError.of_blind_model()
+        encoded = self._vision.take(token_ids)
+        shift = shift_of(caches)
+        # mlx-lm's models use the ids only for their number, and for layers of their own.
+        stand_in = mx.zeros((1, len(token_ids)), mx.int32)
+        with self._vision.placed(shift, encoded.grid):
+            logits = self._model(stand_in, cache=caches, input_embeddings=encoded.embeddings)
+        cast("ConversationCaches", caches).shift = shift + position_shift(token_ids)
+        return logits[0]
+
+    def encode(self, token_ids: Sequence[int]) -> Sequence[mx.array]:
+        """Begin with the embeddings of the picture that the next call of `feed` will feed.
+
+        Returns:
+            Lazy arrays, each of which depends only on those before it. () if there is no picture.
+
+        Raises:
+            PictureError: as in `feed`.
+        """
+        is_picture = self._vision is not None and has_pictures(token_ids)
+        return self._vision.encode(token_ids) if self._vision and is_picture else ()
+
+    def can_feed(self, token_ids: Sequence[int]) -> bool:
+        """Return True if all pictures of token_ids are known."""
+        return all(
+            self._vision is not None and self._vision.knows(token_ids[span.start : span.end])
+            for span in picture_spans(token_ids)
+        )
 
     def run(self, input_ids: mx.array, caches: Sequence[object]) -> mx.array:
         """Feed L tokens to each of B rows (conversations).
@@ -74,7 +149,10 @@ class ModelAdapter:
         Returns:
             Lazy logits of shape (B, L, V).
         """
-        return self._model(input_ids, cache=caches)
+        if self._vision is None:
+            return self._model(input_ids, cache=caches)
+        with self._vision.placed(shift_of(caches)):
+            return self._model(input_ids, cache=caches)
 
     def send_ahead(self, token_ids: Sequence[int], caches: Sequence[object]) -> bool:  # noqa: ARG002 — used by models in stages
         """Let other stages begin with tokens that the next call of `forward` will feed.
@@ -94,7 +172,10 @@ class ModelAdapter:
         self, token_id: int, state: HeadState, num_drafts: int, draw: DrawDraft
     ) -> list[mx.array]:
         """Return the drafts of the model's head as lazy scalars. See ModelWithHead.drafts."""
-        return self._model.drafts(token_id, state, num_drafts, draw)
+        if self._vision is None:
+            return self._model.drafts(token_id, state, num_drafts, draw)
+        with self._vision.placed(state.shift):
+            return self._model.drafts(token_id, state, num_drafts, draw)
 
     @cached_property
     def vocab_size(self) -> int:

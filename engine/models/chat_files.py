@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,13 +24,15 @@ from tokenizers import Tokenizer
 from transformers import PreTrainedConfig
 
 from engine.catalog.model_config import read_settings, wrong_tokenizer_field
+from engine.chat.pictures import PictureRules
 from engine.chat.prompt_builder import PromptBuilder
 from engine.chat.segments import Renderer
 from engine.chat.tokenizer import ChatTokenizer, Markers
-from engine.errors import ModelFolderError, TokenizerError
+from engine.errors import ModelFolderError, TemplateError, TemplateLimitError, TokenizerError
 from engine.model_titles import folder_title
 from engine.models.isolated import CallParser, IsolatedEncoder, IsolatedRenderer, rehearse_tokenizer
-from engine.models.renderer import FunctionRenderer
+from engine.models.renderer import SOME_PICTURE, FunctionRenderer
+from engine.types import Message, Role
 
 log = logging.getLogger(__name__)
 
@@ -86,8 +89,22 @@ class ChatFiles:
             template=str(fast.chat_template),
         )
 
-    def prompts(self, vocab_size: int) -> PromptBuilder:
+    def picture_placeholder(self, config: Mapping[str, Any]) -> str:
+        """Return the control token that the template writes in the place of a picture, or ""."""
+        placeholder = self.tokenizer.id_to_token(config["image_token_id"])
+        message = Message(role=Role.USER, content="x", pictures=(SOME_PICTURE,))
+        try:
+            text = self.renderer.render([message], options={}, reply_follows=True)
+        except TemplateLimitError:
+            raise
+        except TemplateError:
+            return ""
+        return placeholder if placeholder and text.count(placeholder) == 1 else ""
+
+    def prompts(self, vocab_size: int, pictures: PictureRules | None = None) -> PromptBuilder:
         """Return the builder of prompts for a model with `vocab_size` embeddings.
+
+        pictures: the form in which the model gets pictures; None if it cannot see.
 
         Raises:
             TokenizerError, TemplateError: the tokenizer or the chat template exceeds a limit.
@@ -95,7 +112,7 @@ class ChatFiles:
         tokenizer = ChatTokenizer(
             self.tokenizer, self.markers, self.tokenizer_hash, self.encoder, vocab_size=vocab_size
         )
-        return PromptBuilder(tokenizer, self.renderer)
+        return PromptBuilder(tokenizer, self.renderer, pictures)
 
 
 def tokenizer_hash(path: Path) -> str:

@@ -91,6 +91,7 @@ class IsolatedRenderer(Renderer):
             "roles": [message.role.value for message in messages],
             "calls": [[(one.name, one.arguments) for one in m.calls] for m in messages],
             "tool_names": [message.tool_name for message in messages],
+            "num_pictures": [len(message.pictures) for message in messages],
             "lengths": lengths,
             "arguments": {"options": dict(options), **arguments},
         }

@@ -54,6 +54,7 @@ from engine.models.opening import WHOLE, ModelOpener, StageMemory, UntestedModel
 from engine.models.probe import StateError, find_quantisation, probe
 from engine.models.rows import can_undo
 from engine.types import SamplingParams
+from engine.vision.seeing import Vision
 
 log = logging.getLogger(__name__)
 
@@ -81,6 +82,7 @@ class LoadedModel:
     abilities_key: str  # the result of abilities.key_of
     abilities: Abilities  # of the layers in this process
     others: tuple[StageMemory, ...] = ()  # see OpenedModel
+    vision: Vision | None = None  # None if the model cannot see
 
     @property
     def ways(self) -> FasterWays:
@@ -100,7 +102,7 @@ class LoadedModel:
         return tuple(token_id for token_id in token_ids if 0 <= token_id < self.vocab_size)
 
 
-def load_model(
+def load_model(  # noqa: PLR0913 (settings with defaults)
     path: Path,
     progress: Callable[[int, int], None],
     *,
@@ -108,6 +110,7 @@ def load_model(
     context_len: int | None = None,
     opener: ModelOpener = WHOLE,
     records: AbilityRecords = NO_RECORDS,
+    picture_folder: Path | None = None,
 ) -> LoadedModel:
     """Load the model folder at path.
 
@@ -120,6 +123,7 @@ def load_model(
             the model's own limit: the model's own limit.
         opener: the way in which the weights are loaded.
         records: the abilities of models that were tested before. A model in them is not tested again.
+        picture_folder: the folder with the files of pictures.
 
     Raises:
         ModelFolderError: the folder is broken, incomplete or unsupported, or needs to run code.
@@ -131,7 +135,7 @@ def load_model(
     if context_len is not None:
         card = replace(card, context_len=min(context_len, card.context_len or _NO_LIMIT))
     try:
-        return _load(card, progress, kv_bits, opener, records)
+        return _load(card, progress, kv_bits, opener, records, picture_folder)
     except (EngineError, LoadAbandonedError):
         raise
     except StateError as error:
@@ -151,6 +155,7 @@ def _load(
     kv_bits: int | None,
     opener: ModelOpener,
     records: AbilityRecords,
+    picture_folder: Path | None,
 ) -> LoadedModel:
     path = card.path
     # Another thread reads the tokenizer and the template, while this one reads the weights.
@@ -173,12 +178,19 @@ def _load(
     layout = abilities.layout
     if opened.others:
         layout = Layout.of_stages([layout, *(stage.layout for stage in opened.others)])
-    prompts = files.prompts(adapter.vocab_size)
+    vision = None
+    placeholder = files.picture_placeholder(opened.config) if card.sees else ""
+    if placeholder and not opened.others:
+        vision = adapter.see(path, opened.config, placeholder, picture_folder)
+    prompts = files.prompts(adapter.vocab_size, vision)
     facts = replace(
         _facts(card, files, prompts, layout, adapter),
+        sees=vision is not None,
         has_head=adapter.has_head,
         head_fault=opened.head_fault,
-        weight_bytes=adapter.weight_bytes + sum(stage.weight_bytes for stage in opened.others),
+        weight_bytes=adapter.weight_bytes
+        + sum(stage.weight_bytes for stage in opened.others)
+        + (0 if vision is None else vision.weight_bytes),
     )
     log.info("loaded the model %s: %s", path, layout)
     return LoadedModel(
@@ -192,6 +204,7 @@ def _load(
         abilities_key=key,
         abilities=abilities,
         others=opened.others,
+        vision=vision,
     )
 
 

@@ -54,6 +54,7 @@ class HeadState:
 
     kv: Any  # K/V cache of mlx-lm with n positions, plain or quantised
     hidden: mx.array  # hidden state of the model after the last token, of shape (1, 1, H)
+    shift: int = 0  # ConversationCaches.shift
 
     @property
     def arrays(self) -> list[object]:
@@ -135,17 +136,24 @@ class ModelWithHead(nn.Module):
         return [*make_prompt_cache(self.model), CacheList(KVCache(), ArraysCache(size=1))]
 
     @override
-    def __call__(self, inputs: mx.array, cache: Sequence[Any]) -> mx.array:
-        """Feed tokens of shape (B, L), and return the logits (B, L, V) of the model."""
+    def __call__(
+        self, inputs: mx.array, cache: Sequence[Any], input_embeddings: mx.array | None = None
+    ) -> mx.array:
+        """Feed tokens of shape (B, L), and return the logits (B, L, V) of the model.
+
+        input_embeddings: embeddings (B, L, H) that are fed in place of the tokens.
+        """
         text = text_model_of(self.model)
-        hidden = text.model(inputs, list(cache[:-1]))
+        given = {} if input_embeddings is None else {"input_embeddings": input_embeddings}
+        hidden = text.model(inputs, list(cache[:-1]), **given)
         kv, state = cache[-1].caches
         last = state.cache[0]
         if last is None:
             last = mx.zeros_like(hidden[:, :1])
         before = mx.concatenate([last, hidden], axis=1)
         note_input(before)
-        self.head.remember(self.head.joined(text.model.embed_tokens(inputs), before[:, :-1]), kv)
+        embedded = text.model.embed_tokens(inputs) if input_embeddings is None else input_embeddings
+        self.head.remember(self.head.joined(embedded, before[:, :-1]), kv)
         state.cache[0] = mx.contiguous(before[:, -1:])
         return _scored(text, hidden)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import cast
+from typing import Final, cast
 
 from jinja2 import TemplateError as JinjaError
 from transformers.utils.chat_template_utils import (
@@ -15,12 +15,14 @@ from typing_extensions import override
 
 from engine.chat.segments import Renderer
 from engine.errors import TemplateError, printable
-from engine.types import Message, Role
+from engine.types import Message, Picture, Role
 
 # The type annotation of render_jinja_template is wrong. The function returns a list of strings, one
 # per conversation, and the character ranges of replies.
 _render = cast("Callable[..., tuple[list[str], object]]", render_jinja_template)
 
+# Stands for any picture: templates are told only how many there are.
+SOME_PICTURE: Final = Picture(digest="", width=0, height=0)
 # A message as the dictionary that chat templates expect.
 Row = dict[str, object]
 
@@ -101,7 +103,7 @@ def _rows(messages: Sequence[Message], *, is_text: bool) -> list[Row]:
     rows: list[Row] = []
     waiting: list[tuple[str, str]] = []  # id and name of the newest calls without a result
     for index, message in enumerate(messages):
-        row: Row = {"role": message.role.value, "content": message.content}
+        row: Row = {"role": message.role.value, "content": _content(message)}
         if message.reasoning:
             row["reasoning_content"] = message.reasoning
         if message.role is Role.ASSISTANT:
@@ -127,6 +129,14 @@ def _rows(messages: Sequence[Message], *, is_text: bool) -> list[Row]:
                 row["name"] = message.tool_name
         rows.append(row)
     return rows
+
+
+def _content(message: Message) -> str | list[Row]:
+    """Return the text of a message, or the list of its pictures and its text."""
+    if not message.pictures:
+        return message.content
+    parts: list[Row] = [{"type": "image"} for _ in message.pictures]
+    return [*parts, {"type": "text", "text": message.content}] if message.content else parts
 
 
 def _id(message: int, call: int) -> str:

@@ -36,6 +36,7 @@ from mlx_lm.models.cache import CacheList
 
 from engine.cache.far import FarCaches, FarGroup
 from engine.cache.layout import Leaves, is_kv
+from engine.cache.positions import shift_of
 from engine.cache.trees import evaluate_soon, map_arrays
 from engine.cleanup import undo_on_error
 from engine.models.adapter import ModelAdapter
@@ -149,7 +150,7 @@ class RowByRow:
 
     def head_state(self, row: int) -> HeadState:
         kv, states = cast("Any", self._rows[row][-1]).caches
-        return HeadState(kv, states.cache[0])
+        return HeadState(kv, states.cache[0], shift_of(self._rows[row]))
 
     def hand_back(self, row: int, *, undoing: bool) -> None:
         if undoing:
@@ -270,7 +271,8 @@ class MergedRows:
 
     def head_state(self, row: int) -> HeadState:
         attention, states = cast("Any", self._caches[-1]).caches
-        return HeadState(attention.leaves[row], states.cache[0][row : row + 1])
+        state = states.cache[0][row : row + 1]
+        return HeadState(attention.leaves[row], state, shift_of(self._rows[row]))
 
     def hand_back(self, row: int, *, undoing: bool) -> None:
         if undoing:
@@ -298,7 +300,10 @@ class MergedRows:
         """Return the position of each row's next token, in the form of RowPositions.offset."""
         if not self._attentions:
             return 0
-        offsets = [leaf.offset for leaf in self._attentions[0].leaves]
+        leaves = self._attentions[0].leaves
+        offsets = [
+            leaf.offset + shift_of(row) for leaf, row in zip(leaves, self._rows, strict=True)
+        ]
         return offsets[0] if len(set(offsets)) == 1 else mx.array(offsets)
 
     def _merged(self, leaves: tuple[Any, ...]) -> object:

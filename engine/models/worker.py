@@ -15,7 +15,7 @@ from tokenizers import Tokenizer
 from engine.chat.encoder import TextEncoder
 from engine.errors import TokenizerError
 from engine.models.model_calls import ModelCalls, load_parser
-from engine.models.renderer import JinjaRenderer
+from engine.models.renderer import SOME_PICTURE, JinjaRenderer
 from engine.types import Message, Role, ToolCall
 from engine.worker.confinement import only_compute
 from engine.worker.frames import Frame, pack_texts, unpack_texts
@@ -27,7 +27,6 @@ _MAX_ADDED_TOKENS = 50_000
 # Most bytes of a part of tokenizer.json other than the vocabulary. A map of characters has 0.3 MB.
 _MAX_PART_BYTES = 2_000_000
 _PARTS = ("normalizer", "pre_tokenizer", "post_processor", "decoder")
-
 
 Made = JinjaRenderer | TextEncoder | ModelCalls
 
@@ -65,13 +64,15 @@ def _answer(made: dict[int, Made], call: Frame) -> Frame:
             reasoning=reasoning,
             calls=tuple(ToolCall(name=name, arguments=text) for name, text in calls),
             tool_name=tool_name,
+            pictures=(SOME_PICTURE,) * num_pictures,
         )
-        for role, content, reasoning, calls, tool_name in zip(
+        for role, content, reasoning, calls, tool_name, num_pictures in zip(
             header["roles"],
             texts[::2],
             texts[1::2],
             header["calls"],
             header["tool_names"],
+            header["num_pictures"],
             strict=True,
         )
     ]

@@ -9,6 +9,7 @@ from engine.config import EngineConfig
 from engine.errors import ContextFullError, TextTooLongError
 from engine.memory import spare_bytes
 from engine.models.loader import LoadedModel
+from engine.picture_ids import picture_spans
 from engine.questions import NextPrompt
 from engine.runner.request_memory import RequestMemory
 from engine.runner.sequence import room_for
@@ -23,6 +24,7 @@ class Admission:
 
     def __init__(self, model: LoadedModel, config: EngineConfig) -> None:
         self._model = model
+        self._cell_len = config.cell_len
         # The memory of each stage. On one machine there is one.
         self._memories = [
             RequestMemory(
@@ -41,11 +43,15 @@ class Admission:
         """
         prompt_len = len(prompt.token_ids)
         room = room_for(prompt_len, request)
+        largest = max((one.end - one.start for one in picture_spans(prompt.token_ids)), default=0)
+        vision = self._model.vision
+        tower_bytes = vision.pass_bytes(largest) if vision is not None and largest else 0
+        pass_len = max(min(prompt_len, self._cell_len), largest)
         for memory in self._memories:
-            memory.check_fits(prompt_len, room)
+            memory.check_fits(pass_len, room, tower_bytes)
         others = list(beside)
         return not others or all(
-            memory.fits_beside(prompt_len, room, others) for memory in self._memories
+            memory.fits_beside(pass_len, room, others, tower_bytes) for memory in self._memories
         )
 
     def check_context(self, prompt: Prompt, turn: Request | NextPrompt) -> None:

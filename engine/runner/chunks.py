@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.cache.points import PointKind, ResumePoint
+from engine.picture_ids import picture_spans
 
 # mlx-lm runs the LM head over every position of the last chunk, but only the last logits are used.
 # Therefore a last chunk of more than _LONG_LAST tokens is divided _LAST_LEN tokens before its end.
@@ -25,27 +26,33 @@ def plan_chunks(
     start: int,
     points: Sequence[ResumePoint],
     *,
-    num_tokens: int,
+    token_ids: Sequence[int],
     cell_len: int,
     stride_len: int,
 ) -> list[Chunk]:
-    """Divide prompt[start:num_tokens] into chunks, cut at every point and every cell_len tokens.
+    """Divide a prompt after `start` into chunks, cut at every point and every cell_len tokens.
 
-    Except at BRANCH points, the cuts depend neither on the load of the engine nor on the number of
-    restored tokens. A prompt is therefore cut at the same positions whether or not a part of it is
-    restored, and rounds in the same way.
+    A picture is a chunk of its own. Except at BRANCH points, the cuts depend neither on the load of the
+    engine nor on the number of restored tokens. A prompt is therefore cut at the same positions whether
+    or not a part of it is restored, and rounds in the same way.
 
     Args:
         start: number of tokens that the caches hold already.
         points: the positions at which to keep a snapshot, including the end of the prompt.
-        num_tokens: length of the prompt.
+        token_ids: the token ids of the prompt.
         cell_len: largest length of a chunk.
         stride_len: distance between STRIDE snapshots.
     """
+    num_tokens = len(token_ids)
     kinds: dict[int, PointKind | None] = dict.fromkeys(range(cell_len, num_tokens, cell_len))
     kinds |= dict.fromkeys(range(stride_len, num_tokens, stride_len), PointKind.STRIDE)
     kinds |= {point.num_tokens: point.kind for point in points}
     last_start = max((end for end in kinds if end < num_tokens), default=0)
     if num_tokens - last_start > _LONG_LAST:
         kinds[num_tokens - _LAST_LEN] = None
+    for picture in picture_spans(token_ids):
+        for inside in range(picture.start + 1, picture.end):
+            kinds.pop(inside, None)
+        kinds.setdefault(picture.start, None)
+        kinds.setdefault(picture.end, None)
     return [Chunk(end, kinds[end]) for end in sorted(kinds) if end > start]

@@ -87,7 +87,7 @@ class Feeder:
         return plan_chunks(
             start,
             points,
-            num_tokens=len(prompt.token_ids),
+            token_ids=prompt.token_ids,
             cell_len=self._config.cell_len,
             stride_len=self._config.stride_len,
         )

@@ -46,9 +46,13 @@ class MessageMark:
 
 
 def marks_of(messages: Iterable[Message]) -> tuple[MessageMark, ...]:
-    """Return one mark per message. Messages with equal roles and texts have equal marks."""
+    """Return one mark per message. Messages with equal roles, texts and pictures have equal marks."""
     return tuple(
-        MessageMark(m.role, len(m.content), hash((m.content, m.reasoning, m.calls, m.tool_name)))
+        MessageMark(
+            m.role,
+            len(m.content),
+            hash((m.content, m.reasoning, m.pictures, m.calls, m.tool_name)),
+        )
         for m in messages
     )
 

@@ -8,6 +8,7 @@ import mlx.core as mx
 from typing_extensions import override
 
 from engine.models.filters import PENALTY_WINDOW
+from engine.picture_ids import without_pictures
 from engine.runner.drawing import TokensBefore
 from engine.runner.sequence import Sequence
 
@@ -50,11 +51,11 @@ class _Before(TokensBefore):
             *reply_ids[len(reply_ids) - num_new :],
             *self._read,
         ]
-        recent = mx.array(token_ids[-PENALTY_WINDOW:], mx.int32)
+        num_read = PENALTY_WINDOW - len(self._unread)
+        recent = mx.array(without_pictures(token_ids[-num_read:]), mx.int32)
         if not self._unread:
             return recent
-        newest = mx.stack(self._unread).astype(mx.int32)
-        return mx.concatenate([recent, newest])[-PENALTY_WINDOW:]
+        return mx.concatenate([recent, mx.stack(self._unread).astype(mx.int32)])
 
     @override
     def answer_ids(self) -> list[int] | None:

@@ -30,6 +30,7 @@ from engine.cache.prefix_cache import PrefixCache
 from engine.cache.trees import arrays_in
 from engine.models.attention import watched
 from engine.models.loader import LoadedModel
+from engine.picture_ids import has_pictures
 from engine.runner.chunks import Chunk
 from engine.runner.computation import Computation
 
@@ -64,6 +65,8 @@ class Prefill:
         self.chunks = list(chunks)  # chunks that are still to be fed, in order
         self.start = lease.hot.num_tokens  # number of tokens in the caches before this prefill
         self.end = len(token_ids)  # length of the prompt
+        # Computation of the embeddings of the next chunk, a picture; None once it is complete.
+        self._encoding: Computation | None = None
         # Computation of the launched chunk; None once it is complete.
         self._computation: Computation | None = None
         # Lazy logits (V,) after the prompt; None unless the launched chunk ends the prompt.
@@ -77,9 +80,14 @@ class Prefill:
         return self.lease.hot.num_tokens
 
     @property
+    def reads_pictures(self) -> bool:
+        """True if pictures are still to be fed."""
+        return has_pictures(self._token_ids[self.fed :])
+
+    @property
     def is_computing(self) -> bool:
-        """True while a part of the newest chunk is still to be computed."""
-        return self._computation is not None
+        """True while a part of the newest chunk, or of the embeddings of a picture, is not computed."""
+        return self._computation is not None or self._encoding is not None
 
     def step(self, room: int, seconds: float = math.inf) -> mx.array | None:
         """Feed the next chunk, or compute another part of the chunk that is already launched.
@@ -99,6 +107,8 @@ class Prefill:
             ahead ends without logits.
         """
         if self._computation is None:
+            if not self._encode(seconds):
+                return None
             self._computation = self._launch(room, seconds)
         if not self._computation.compute_parts(seconds):
             return None
@@ -132,6 +142,20 @@ class Prefill:
             self._computation = self._compute({})
         if self._computation is not None:
             self._computation.compute_parts()
+
+    def _encode(self, seconds: float) -> bool:
+        """Compute a part of the embeddings of the next chunk, if it is a picture.
+
+        Return True once no part is left. The caches do not change, so a prompt can be cut before a
+        picture at any time until then.
+        """
+        if self._encoding is None:
+            parts = self._model.adapter.encode(self._token_ids[self.fed : self.chunks[0].end])
+            self._encoding = Computation([part] for part in parts)
+        if not self._encoding.compute_parts(seconds):
+            return False
+        self._encoding = None
+        return True
 
     def _capture(self, kind: PointKind, logits: mx.array | None) -> None:
         # A model without auxiliary state needs a snapshot only for its logits: with them, the same

@@ -26,30 +26,37 @@ class RequestMemory:
     config: EngineConfig
     spare_bytes: int  # bytes of device memory that the weights leave free
 
-    def check_fits(self, prompt_len: int, room: int) -> None:
+    def check_fits(self, pass_len: int, room: int, tower_bytes: int = 0) -> None:
         """Raise an error if a prompt could not be read even with an empty prefix cache.
 
         Args:
-            prompt_len: number of tokens of the prompt.
+            pass_len: number of tokens of the longest pass over the prompt.
+            tower_bytes: memory for the embeddings of its largest picture.
             room: number of tokens to reserve K/V for: the prompt and a usual reply.
 
         Raises:
             MemoryFullError: the prompt does not fit. The message states the bytes needed and
                 available.
         """
-        needed = self._needed_bytes(room, min(prompt_len, self.config.cell_len))
+        needed = self._needed_bytes(room, pass_len) + tower_bytes
         if needed > self.spare_bytes:
             raise MemoryFullError(
                 f"It needs about {size_of(needed)} and {MACHINE} can give {size_of(self.spare_bytes)}."
             )
 
-    def fits_beside(self, prompt_len: int, room: int, others: Iterable[int]) -> bool:
+    def fits_beside(
+        self, pass_len: int, room: int, others: Iterable[int], tower_bytes: int = 0
+    ) -> bool:
         """Return True if a prompt can be read while other requests are answered.
 
-        others: for each other request, the number of tokens that it reserves K/V for.
+        Args:
+            pass_len: as in check_fits.
+            room: as in check_fits.
+            tower_bytes: as in check_fits.
+            others: for each other request, the number of tokens that it reserves K/V for.
         """
         held = sum(self._needed_bytes(other, 1) for other in others)
-        needed = self._needed_bytes(room, min(prompt_len, self.config.cell_len))
+        needed = self._needed_bytes(room, pass_len) + tower_bytes
         return needed + held <= self.spare_bytes
 
     @property

@@ -11,11 +11,13 @@ from array import array
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from engine.picture_ids import PICTURE_ID
+
 _MIN_MATCH = 2
 MAX_MATCH = 12
 # Highest number of earlier places that are compared for one proposal, the newest first.
 _MAX_PLACES = 32
-SEPARATOR = (1 << 32) - 1  # stands between two sequences; no token has this id
+SEPARATOR = (1 << 32) - 1  # stands between two sequences; no token and no picture has this id
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class Lookup:
     def __init__(self, stop_ids: Collection[int] = ()) -> None:
         """Create an empty index.
 
-        stop_ids: ids of control tokens. A proposal ends before the first of them.
+        stop_ids: ids of control tokens. A proposal ends before the first of them, and before a picture.
         """
         self._stop_ids = stop_ids
         self._token_ids = array("I")
@@ -91,7 +93,7 @@ class Lookup:
         for index in range(most):
             at = place + 1 + index
             token_id = self._token_ids[at] if at < len(self._token_ids) else found[index - period]
-            if token_id == SEPARATOR or token_id in self._stop_ids:
+            if token_id >= PICTURE_ID or token_id in self._stop_ids:
                 break
             found.append(token_id)
         return tuple(found)

@@ -115,6 +115,7 @@ WORST: dict[str, Worst] = {
     r"-?v?[\d.]*(?:-.*)?": Worst("1", end="x"),
     "[0-9a-f]{40}|[0-9a-f]{64}": Worst("a"),
     "[0-9a-f]{64}": Worst("a"),
+    r"([0-9a-f]{64})(?:\.small)?\.(?:png|jpg|webp)(?:\.part)?": Worst("a", most=_NAME),
     r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?": Worst("a", start="con."),
     "[0-9a-f]{40}": Worst("a"),
     "(?:[a-z0-9_][a-z0-9_.-]{0,95}/)?[a-z0-9_][a-z0-9_.-]{0,95}": Worst("a"),

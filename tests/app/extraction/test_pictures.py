@@ -19,8 +19,8 @@ from app.extraction.refusal import Refused, RefusedFileError
 from app.settings import PictureSize
 from app.words import attachments as words
 from engine.types import picture_digest
-from tests.fakes import pictures
-from tests.fakes.pictures import SECRETS, saved, scene, with_metadata
+from tests.fakes import picture_files as pictures
+from tests.fakes.picture_files import SECRETS, saved, scene, with_metadata
 from tests.fakes.tables import rest_in_soak
 
 
@@ -127,9 +127,12 @@ def _corner(image: Image.Image, left: int, top: int) -> str:
     return {(1, 0, 0): "r", (0, 1, 0): "g", (0, 0, 1): "b"}.get((red, green, blue), "x")
 
 
-def test_colours_of_a_profile_become_those_of_srgb(extractor: Extractor, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "TIFF"])
+def test_colours_of_a_profile_become_those_of_srgb(
+    extractor: Extractor, tmp_path: Path, kind: str
+) -> None:
     red = Image.new("RGB", (20, 20), (230, 20, 20))
-    swapped = saved(red, "PNG", icc_profile=pictures.swapped_profile())
+    swapped = saved(red, kind, icc_profile=pictures.swapped_profile())
     result = read(extractor, tmp_path / "a", swapped)
 
     pixel = view_of(result).getpixel((5, 5))

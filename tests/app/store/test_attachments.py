@@ -6,16 +6,23 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from app.conversation.actions import TurnIds, plan_send
-from app.conversation.attachments import Attachment, make_attachment
+from app.conversation.attachments import (
+    AttachedPicture,
+    Attachment,
+    PictureSize,
+    make_attachment,
+    make_picture,
+)
 from app.conversation.deletion import DELETED_KEPT_S
 from app.conversation.replies import stop_reply
 from app.conversation.tree import Conversation, NodeId, new_conversation, set_draft_attachments
 from app.store.conversations import ConversationStore, open_store
-from engine.types import ConversationId
+from engine.types import ConversationId, Picture
 
 MANUAL = make_attachment(
     "manual.pdf", "pdf", "The zebra lives in the Café.", num_pages=2, source="/tmp/manual.pdf"
@@ -140,3 +147,80 @@ def test_database_with_files_is_private(store: ConversationStore, tmp_path: Path
     store.create(with_draft("A", MANUAL))
     modes = {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.glob("chats.db*")}
     assert modes == {0o600}
+
+
+def photo(number: int = 1, size: PictureSize = PictureSize.MEDIUM) -> Attachment:
+    view = Picture(digest=f"{number:02d}{size.value[0].encode().hex()}" * 16, width=40, height=30)
+    picture = AttachedPicture(
+        original=f"{number:02d}ff" * 16,
+        extension="jpg",
+        width=400,
+        height=300,
+        size=size,
+        view=view,
+    )
+    return make_picture(f"photo {number}.jpg", picture, source=f"/tmp/{number}.jpg")
+
+
+def digests(*photos: Attachment) -> frozenset[str]:
+    found = [one.picture for one in photos if one.picture is not None]
+    return frozenset(digest for one in found for digest in (one.original, one.view.digest))
+
+
+def test_pictures_of_messages_and_drafts_are_loaded_as_saved(
+    store: ConversationStore, tmp_path: Path
+) -> None:
+    before = with_draft("A", photo(1), MANUAL, photo(2))
+    store.create(before)
+    assert store.load(before.conversation_id) == before
+
+    after = set_draft_attachments(sent(before), (photo(1, PictureSize.SMALL),))
+    store.save(after, since=before)
+
+    assert store.load(before.conversation_id) == after
+    assert texts(tmp_path) == [MANUAL.text], "a picture has no text"
+    used = digests(photo(1), photo(2), photo(1, PictureSize.SMALL))
+    assert store.picture_digests() == used
+    assert store.picture_digests(ConversationId("B")) == frozenset()
+
+
+def test_picture_is_named_until_the_last_chat_with_it_is_gone(store: ConversationStore) -> None:
+    for name in "AB":
+        store.create(sent(with_draft(name, photo(1))))
+        store.delete(ConversationId(name), now=5.0)
+    store.remove(ConversationId("A"))
+    assert store.picture_digests() == digests(photo(1)), "a deleted chat can be restored"
+    store.remove(ConversationId("B"))
+    assert store.picture_digests() == frozenset()
+
+
+def test_damaged_value_of_a_picture_names_no_other_file_and_the_chat_opens(
+    store: ConversationStore, tmp_path: Path
+) -> None:
+    store.create(sent(with_draft("A", photo(1))))
+    with closing(sqlite3.connect(tmp_path / "chats.db")) as connection:
+        connection.execute("UPDATE attachments SET picture = replace(picture, '01ff', '/../')")
+        connection.commit()
+
+    (file,) = store.load(ConversationId("A")).nodes[NodeId("Au")].attachments
+
+    assert (file.name, file.picture) == ("photo 1.jpg", None)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"original": "../" * 21 + "a"},
+        {"original": "AB" * 32},
+        {"extension": "png/../x"},
+        {"extension": "svg"},
+        {"width": 0},
+        {"view": Picture(digest="x" * 64, width=1, height=1)},
+        {"view": Picture(digest="0" * 64, width=1, height=-1)},
+    ],
+)
+def test_picture_with_values_that_are_no_file_names_is_refused(values: dict[str, Any]) -> None:
+    picture = photo(1).picture
+    assert picture is not None
+    with pytest.raises(ValueError, match="a picture has"):
+        replace(picture, **values)

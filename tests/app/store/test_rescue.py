@@ -12,11 +12,13 @@ from threading import Event
 
 import pytest
 
+from app.conversation.tree import NodeId, set_draft_attachments
 from app.store.backups import make_backup
 from app.store.conversations import open_store
 from app.store.rescue import rescue
 from engine.types import ConversationId
 from tests.app.store.damaging import PAGE, Library, check_rescue, make_library, mutate
+from tests.app.store.test_attachments import digests, photo, sent, with_draft
 from tests.fakes.conversations import ConversationWriter
 
 NOON = 1_760_011_200.0
@@ -216,3 +218,21 @@ def test_interrupted_rescue_is_finished_by_the_next_start(
     assert KEPT in sentence
     assert copy.with_name(KEPT).exists()
     assert not copy.with_name("conversations.damaged-2.db").exists()
+
+
+@pytest.mark.parametrize("name", ["attachment_texts", "messages", "sqlite_autoindex_messages_1"])
+def test_pictures_survive_a_rescue(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "conversations.db"
+    with closing(open_store(path, now=NOON).store) as store:
+        conv = sent(with_draft("A", photo(1)))
+        store.create(set_draft_attachments(conv, (photo(2),)))
+    _overwrite(path, _root_of(path, name))
+
+    opened = open_store(path, now=NOON)
+    with closing(opened.store) as store:
+        assert opened.problem is not None
+        assert store.picture_digests() == digests(photo(1), photo(2))
+        if name != "messages":
+            found = store.load(ConversationId("A"))
+            assert found.nodes[NodeId("Au")].attachments == (photo(1),)
+            assert found.draft_attachments == (photo(2),)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from app.conversation.attachments import AttachedPicture, PictureSize
 from app.conversation.folder import Folder, FolderColor
 from app.conversation.folding import search_text
 from app.conversation.placement import NO_PLACE, FolderId, Placement
@@ -16,7 +17,7 @@ from app.store.conversations import open_store
 from app.store.database import Database
 from app.store.opening import migrate
 from app.store.schema import MIGRATIONS
-from engine.types import ConversationId
+from engine.types import ConversationId, Picture
 from tests.fakes.conversations import GENERATION, USAGE
 
 FORMATS = Path(__file__).parent / "formats"
@@ -26,9 +27,25 @@ FORMATS = Path(__file__).parent / "formats"
 _NAMELESS = tuple(replace(reason, message=None) for reason in USAGE.plan.reasons)
 WITH_REASONS = replace(USAGE, plan=replace(USAGE.plan, reasons=_NAMELESS))
 WITHOUT_REASONS = replace(USAGE, plan=replace(USAGE.plan, reasons=()))
+PHOTO = AttachedPicture(
+    original="1a" * 32,
+    extension="jpg",
+    width=4032,
+    height=3024,
+    size=PictureSize.MEDIUM,
+    view=Picture(digest="2b" * 32, width=1280, height=960),
+)
+SCREENSHOT = AttachedPicture(
+    original="3c" * 32,
+    extension="png",
+    width=20,
+    height=10,
+    size=PictureSize.FULL,
+    view=Picture(digest="4d" * 32, width=20, height=10),
+)
 
 
-def _make(path: Path, number: int) -> None:
+def make_format(path: Path, number: int) -> None:
     with closing(sqlite3.connect(path)) as connection:
         connection.create_function("search_text", 1, search_text, deterministic=True)
         connection.executescript((FORMATS / f"v{number}.sql").read_text())
@@ -37,7 +54,7 @@ def _make(path: Path, number: int) -> None:
 @pytest.mark.parametrize("number", range(1, len(MIGRATIONS) + 1))
 def test_a_database_of_every_format_opens(tmp_path: Path, number: int) -> None:
     path = tmp_path / "conversations.db"
-    _make(path, number)
+    make_format(path, number)
 
     with closing(open_store(path, now=0.0).store) as store:
         conv = store.load(ConversationId("A"))
@@ -93,10 +110,16 @@ def test_a_database_of_every_format_opens(tmp_path: Path, number: int) -> None:
     )
     place = Placement(pinned=True, folder_id=work.folder_id)
     assert (summary.placement, folders) == ((place, (work,)) if number >= 7 else (NO_PLACE, ()))
-    files = [(one.name, one.text) for one in path_shown[0].attachments]
-    assert files == ([("first.txt", "The first file.")] if number >= 8 else [])
-    drafts_of = [(one.name, one.num_pages, one.part) for one in conv.draft_attachments]
-    assert drafts_of == ([("draft.pdf", 3, "Page 2")] if number >= 8 else [])
+    files = [(one.name, one.text, one.picture) for one in path_shown[0].attachments]
+    assert files == [
+        *([("first.txt", "The first file.", None)] if number >= 8 else []),
+        *([("photo.jpg", "", PHOTO)] if number >= 17 else []),
+    ]
+    drafts_of = [(one.name, one.num_pages, one.part, one.picture) for one in conv.draft_attachments]
+    assert drafts_of == [
+        *([("draft.pdf", 3, "Page 2", None)] if number >= 8 else []),
+        *([("Screenshot.png", None, "", SCREENSHOT)] if number >= 17 else []),
+    ]
     edits = (DraftEdit(NodeId("A3u"), "two and a half"),)
     assert conv.draft_edits == (edits if number >= 16 else ())
     gone = conv.nodes.get(NodeId("A6r"))
@@ -107,7 +130,7 @@ def test_a_database_of_every_format_opens(tmp_path: Path, number: int) -> None:
 
 def test_migration_accepts_an_unreadable_generation(tmp_path: Path) -> None:
     path = tmp_path / "conversations.db"
-    _make(path, 1)
+    make_format(path, 1)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("UPDATE messages SET generation = '{' WHERE finish_reason = 'stop'")
         connection.commit()
@@ -121,7 +144,7 @@ def test_migration_accepts_an_unreadable_generation(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", range(1, len(MIGRATIONS) + 1))
 def test_released_migrations_still_make_the_same_tables(tmp_path: Path, number: int) -> None:
     then = tmp_path / "then.db"
-    _make(then, number)
+    make_format(then, number)
     with closing(Database(tmp_path / "now.db", busy_timeout_s=0.0)) as now:
         migrate(now, MIGRATIONS[:number], since=0)
 

@@ -122,7 +122,8 @@ def test_audit_that_finds_a_wrong_ancestor_drops_its_whole_subtree(open_tiny: Op
     assert hot is not None
     for leaf in hot.leaves.kv:
         leaf.values[..., :3, :] = 0.0  # pyright: ignore[reportIndexIssue]
-    audit = cache.audits.start(model_of(client).adapter.new_caches, 1 << 20)
+    adapter = model_of(client).adapter
+    audit = cache.audits.start(adapter.new_caches, 1 << 20, adapter.can_feed)
     assert audit is not None
     job = AuditJob(model_of(client), cache, longest, audit[1])
     while job.step():

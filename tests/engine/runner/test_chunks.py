@@ -13,7 +13,7 @@ def cuts(start: int, num_tokens: int, *points: int) -> list[int]:
         *(ResumePoint(p, PointKind.TURN) for p in points),
         ResumePoint(num_tokens, PointKind.PROMPT),
     ]
-    chunks = plan_chunks(start, ends, num_tokens=num_tokens, cell_len=512, stride_len=2048)
+    chunks = plan_chunks(start, ends, token_ids=[0] * num_tokens, cell_len=512, stride_len=2048)
     return [chunk.end for chunk in chunks]
 
 
@@ -31,7 +31,7 @@ def test_prompt_restored_whole_has_no_chunks() -> None:
 
 def test_long_prompt_has_a_resume_point_after_every_stride() -> None:
     points = [ResumePoint(5000, PointKind.PROMPT)]
-    chunks = plan_chunks(0, points, num_tokens=5000, cell_len=512, stride_len=2048)
+    chunks = plan_chunks(0, points, token_ids=[0] * 5000, cell_len=512, stride_len=2048)
 
     kept = {chunk.end: chunk.kind for chunk in chunks if chunk.kind}
     assert kept == {

@@ -74,7 +74,8 @@ def with_metadata(kind: str, orientation: int = 1, **options: Any) -> bytes:
         photoshop = _jpeg_segment(0xED, b"Photoshop 3.0\0SecretWords")
         pictures = _jpeg_segment(0xE2, b"MPF\0SecretPreview")
         preview = _jpeg_segment(0xE0, b"JFXX\0\x10SecretPreview")
-        return data[:2] + photoshop + pictures + preview + data[2:] + b"SecretTail"
+        other = _jpeg_segment(0xE5, b"SecretWords")
+        return data[:2] + photoshop + pictures + preview + other + data[2:] + b"SecretTail"
     if kind == "WEBP":
         data = saved(scene(), kind, exif=exif(orientation), xmp=xmp, **options)
         body = data[8:] + b"XTRA" + struct.pack("<I", 11) + b"SecretWords\0"
@@ -124,7 +125,8 @@ def mutated(number: int, *, seed: int = 7) -> Iterator[tuple[str, bytes]]:
     for index in range(number):
         chance = random.Random(f"{seed} {index}")
         extension, data = whole[index % len(whole)]
-        yield f"{index}.{extension}", _damaged(bytearray(data), chance)
+        damaged = _damaged(bytearray(data), chance)
+        yield f"{index}.{extension}", _with_checksums(damaged) if index % 2 else damaged
 
 
 def _damaged(data: bytearray, chance: random.Random) -> bytes:
@@ -146,3 +148,17 @@ def _damaged(data: bytearray, chance: random.Random) -> bytes:
         elif way == 4 and len(data) > 100:
             del data[chance.randrange(60, len(data)) :]
     return bytes(data)
+
+
+def _with_checksums(data: bytes) -> bytes:
+    """Return a PNG file with the checksums that its damaged chunks need. Other files do not change."""
+    fixed = bytearray(data)
+    position = 8
+    while data.startswith(b"\x89PNG") and position + 12 <= len(data):
+        (length,) = struct.unpack_from(">I", data, position)
+        end = position + 8 + length
+        if end + 4 > len(data):
+            break
+        struct.pack_into(">I", fixed, end, zlib.crc32(data[position + 4 : end]))
+        position = end + 4
+    return bytes(fixed)

@@ -1,0 +1,21 @@
+"""The caches of one conversation, and the shift of its positions by pictures.
+
+A picture can take fewer positions than tokens (engine/picture_ids.py). The caches of a layer count
+tokens, so the position of the next token is this number plus the shift. The ids of the tokens give the
+shift, so it is not stored with cached state. Imports no mlx.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class ConversationCaches(list[object]):
+    """The model's cache objects for one conversation, one per layer."""
+
+    shift = 0
+
+
+def shift_of(caches: Sequence[object]) -> int:
+    """Return the shift of caches. Caches of several conversations have none: their positions have it."""
+    return caches.shift if isinstance(caches, ConversationCaches) else 0

@@ -1,0 +1,72 @@
+"""Pictures in the messages of a prompt: where they stand, and the ids that stand for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from engine.cache.points import PointKind, ResumePoint
+from engine.chat.prompt import TokenizedMessages
+from engine.errors import TemplateError
+from engine.types import Message, Picture
+
+
+class PictureRules(Protocol):
+    """The form in which a model gets pictures."""
+
+    @property
+    def placeholder(self) -> str:
+        """The control token that the chat template writes in the place of a picture."""
+        ...
+
+    def ids(self, picture: Picture) -> tuple[int, ...]:
+        """Return the ids that stand for a picture (engine/picture_ids.py).
+
+        Raises:
+            PictureError: the model cannot get this picture.
+        """
+        ...
+
+
+class PlacedPictures:
+    """Puts the pictures of a conversation, one after the other, into its prompt."""
+
+    def __init__(self, rules: PictureRules, messages: Sequence[Message]) -> None:
+        self._rules = rules
+        self._waiting = _pictures(messages)
+        self._next = next(self._waiting, None)
+
+    def add_template(self, tokens: TokenizedMessages, text: str) -> None:
+        """Add text of the template, with the ids of a picture in the place of each placeholder.
+
+        There is a resume point before the first picture of a message and one behind each picture, so
+        that the question about a picture can change. If text follows the last one, the start of this
+        text is a resume point already.
+        """
+        placeholder, runs = self._rules.placeholder, tokens.runs
+        while self._next is not None and placeholder in text:
+            before, _, text = text.partition(placeholder)
+            runs.add_template(before)
+            runs.end_run()
+            picture, is_first, has_text_next = self._next
+            if is_first:
+                tokens.points.append(ResumePoint(len(runs.token_ids), tokens.next_kind))
+                tokens.is_opened = True
+            runs.add_ids(self._rules.ids(picture))
+            if not has_text_next:
+                tokens.points.append(ResumePoint(len(runs.token_ids), PointKind.TURN))
+            self._next = next(self._waiting, None)
+        runs.add_template(text)
+
+    def require_all(self) -> None:
+        """Raise an error if the template has left pictures out."""
+        if self._next is not None:
+            raise TemplateError("It leaves out a picture.")
+
+
+def _pictures(messages: Sequence[Message]) -> Iterator[tuple[Picture, bool, bool]]:
+    """Yield each picture, if it is the first of its message, and if the message's text follows it."""
+    for message in messages:
+        last = len(message.pictures) - 1
+        for place, picture in enumerate(message.pictures):
+            yield picture, place == 0, place == last and bool(message.content)

@@ -1,0 +1,164 @@
+"""The pictures of one loaded model: the ids that stand for them, and the passes that read them."""
+
+# mlx.nn has few type annotations.
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+from mlx import nn
+
+from engine.cache.trees import tree_bytes
+from engine.errors import PictureError
+from engine.picture_ids import MAX_POSITIONS, picture_ids
+from engine.types import Picture
+from engine.vision.positions import PassPositions, replace_ropes
+from engine.vision.tower import Encoded, QwenTower, read_pixels, tower_weights
+
+# Highest number of pictures whose ids are remembered. Each takes 10 kB.
+_MAX_KNOWN = 1024
+# A block of a tower holds arrays of this many hidden sizes at a time: queries, keys and values twice, the
+# layer between of the MLP, sums and norms. In numbers of 4 bytes.
+_WIDTHS = 20
+_NUMBER_BYTES = 4
+
+
+class Vision:
+    """The eyes of one loaded model. Nothing is imported or read before the first picture."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        folder: Path,
+        config: Mapping[str, Any],
+        placeholder: str,
+        picture_folder: Path | None,
+    ) -> None:
+        """Create the eyes of a model.
+
+        Args:
+            model: the model of mlx-lm.
+            folder: its folder.
+            config: its config.json.
+            placeholder: the control token that the chat template writes in the place of a picture.
+            picture_folder: the folder with the files of pictures.
+        """
+        self.placeholder = placeholder
+        self._model = model
+        self._folder = folder
+        self._config = config
+        self._picture_folder = picture_folder
+        self._known: OrderedDict[tuple[int, ...], Picture] = OrderedDict()
+        self._positions: PassPositions | None = None  # None before the first picture
+        # The ids and the embeddings of the picture that is read next. The newest of an unfinished
+        # read-ahead stay, because the request may follow.
+        self._encoded_ids: tuple[int, ...] = ()
+        self._encoded: Encoded | None = None
+
+    def ids(self, picture: Picture) -> tuple[int, ...]:
+        """Return the ids that stand for a picture. See PictureRules.ids."""
+        rows, columns = self._tower.grid(picture.width, picture.height)
+        num_positions = max(rows, columns)
+        if num_positions > MAX_POSITIONS:
+            raise PictureError(
+                f"A picture takes {num_positions:,} rows or columns of tokens.",
+                advice="Attach it again in a smaller size.",
+            )
+        identity = f"{picture.digest} {rows} {columns}"
+        token_ids = picture_ids(identity, rows * columns, num_positions)
+        self._known[token_ids] = picture
+        self._known.move_to_end(token_ids)
+        if len(self._known) > _MAX_KNOWN:
+            self._known.popitem(last=False)
+        return token_ids
+
+    @cached_property
+    def weight_bytes(self) -> int:
+        """Bytes of the tower's weights, whether or not they are in memory."""
+        return tree_bytes(tower_weights(self._folder))
+
+    def pass_bytes(self, num_tokens: int) -> int:
+        """Return an estimate of the memory for computing the embeddings of a picture, in bytes."""
+        parameters = self._config["vision_config"]
+        num_patches = num_tokens * parameters.get("spatial_merge_size", 2) ** 2
+        return num_patches * _WIDTHS * parameters["hidden_size"] * _NUMBER_BYTES
+
+    def num_tokens(self, width: int, height: int) -> int:
+        """Return the number of tokens of a picture.
+
+        Raises:
+            PictureError: the model accepts no picture of this form.
+        """
+        rows, columns = self._tower.grid(width, height)
+        return rows * columns
+
+    def encode(self, token_ids: Sequence[int]) -> Sequence[mx.array]:
+        """Begin with the embeddings of a picture, which the next pass over its ids uses.
+
+        Args:
+            token_ids: the ids that stand for the picture.
+
+        Returns:
+            Lazy arrays, each of which depends only on those before it: parts of the work of the tower,
+            then the embeddings. The parts are not kept, because all together they take much memory.
+
+        Raises:
+            PictureError: the picture is not known, or its file is missing or damaged.
+        """
+        ids = tuple(token_ids)
+        if ids == self._encoded_ids and self._encoded is not None:
+            return (self._encoded.embeddings,)
+        picture = self._known.get(ids)
+        if picture is None or self._picture_folder is None:
+            raise PictureError("A picture of this chat is not known.")
+        pixels = read_pixels(self._picture_folder / f"{picture.digest}.png", picture)
+        self._encoded, parts = self._tower.encode(pixels)
+        self._encoded_ids = ids
+        return (*parts, self._encoded.embeddings)
+
+    def take(self, token_ids: Sequence[int]) -> Encoded:
+        """Return the embeddings of a picture, and keep them no longer. Raise the errors of `encode`."""
+        self.encode(token_ids)
+        encoded, self._encoded = self._encoded, None
+        assert encoded is not None
+        return encoded
+
+    def knows(self, token_ids: Sequence[int]) -> bool:
+        """Return True if the ids stand for a picture that can be read."""
+        return tuple(token_ids) in self._known
+
+    def placed(
+        self, shift: int, grid: tuple[int, int] | None = None
+    ) -> AbstractContextManager[None]:
+        """Return a context in which a pass is built that follows pictures, or that reads one.
+
+        Args:
+            shift: the shift of positions by the pictures before the pass.
+            grid: rows and columns of the picture that the pass reads; None for text.
+        """
+        if self._positions is None:
+            if not shift and grid is None:
+                return nullcontext()
+            self._positions = replace_ropes(self._model, _rope_of(self._config))
+        return self._positions.of_pass(shift, grid)
+
+    def release(self) -> None:
+        """Return the memory of the tower. The next picture reads its weights again."""
+        self._encoded = None
+        if "_tower" in vars(self):
+            self._tower.release()
+
+    @cached_property
+    def _tower(self) -> QwenTower:
+        return QwenTower(self._folder, self._config)
+
+
+def _rope_of(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    return config["text_config"]["rope_parameters"]

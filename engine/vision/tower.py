@@ -1,0 +1,206 @@
+"""The vision tower of a model, by mlx-vlm: pixels to embeddings. Engine thread only."""
+
+# mlx.nn and mlx-vlm have few type annotations.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+import mlx.core as mx
+import numpy as np
+from mlx import nn
+from PIL import Image
+
+from engine.catalog.weights import TOWER_NAMES
+from engine.errors import PictureError
+from engine.types import Picture, picture_digest
+
+_PACKAGE = "mlx_vlm"
+_ATTEND = "ensure_fused_sdpa"  # mlx-vlm's attention of towers
+# Highest number of scores (queries x keys x heads) in one block. Two CPU cores compute a block of this
+# size in about 50 ms.
+_MAX_SCORES_CPU = 1 << 21
+_MAX_SCORES_GPU = 1 << 30
+_REMOVE = "Edit the message with this picture, and remove it or attach it again."
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A picture as a model gets it."""
+
+    embeddings: mx.array  # lazy, of shape (1, tokens, hidden size)
+    grid: tuple[int, int]  # rows and columns of tokens
+
+
+class _AttentionInBlocks:
+    """Attention of a tower over a range of patches at a time, each a part of the work.
+
+    Without that, the scores of one screenshot take gigabytes, and nothing else runs for seconds.
+    """
+
+    def __init__(self, attend: Callable[..., mx.array], results: list[mx.array]) -> None:
+        self._attend = attend  # mlx-vlm's function
+        self._results = results
+
+    def __call__(
+        self, queries: mx.array, keys: mx.array, values: mx.array, scale: float
+    ) -> mx.array:
+        """Return the attention of queries of shape (1, H, L, D) to all keys and values."""
+        _, num_heads, num_patches, _ = queries.shape
+        is_cpu = mx.default_device() == mx.Device(mx.cpu)
+        max_scores = _MAX_SCORES_CPU if is_cpu else _MAX_SCORES_GPU
+        block_len = max(1, max_scores // (num_heads * num_patches))
+        blocks = [
+            self._attend(queries[:, :, start : start + block_len], keys, values, scale)
+            for start in range(0, num_patches, block_len)
+        ]
+        self._results += blocks
+        return blocks[0] if len(blocks) == 1 else mx.concatenate(blocks, axis=2)
+
+
+class QwenTower:
+    """The tower and the image processor of Qwen's models since Qwen3-VL, without deepstack."""
+
+    def __init__(self, folder: Path, config: Mapping[str, Any]) -> None:
+        """Read the sizes of pictures that the model accepts. The weights are read later.
+
+        Args:
+            folder: the folder of the model.
+            config: its config.json.
+        """
+        self._folder = folder
+        self._config = config
+        family = f"models.{config['model_type']}"
+        self._parts: Any = import_part(family)
+        processing: Any = import_part("models.qwen3_vl.processing_qwen3_vl")
+        # The folder is absolute, so mlx-vlm does not take it for a repository and opens no connection.
+        options = processing._qwen_vl_image_kwargs(folder.absolute())  # noqa: SLF001 (has no public name)
+        self._processor: Any = processing.Qwen3VLImageProcessor(**options)
+        self._model: Any = None
+
+    def grid(self, width: int, height: int) -> tuple[int, int]:
+        """Return the rows and columns of tokens that a picture takes.
+
+        Raises:
+            PictureError: the model accepts no picture of this form.
+        """
+        try:
+            rows, columns = self._processor._resolved_size(height, width)  # noqa: SLF001 (has no public name)
+        except ValueError as error:
+            cause = f"A picture of {width:,} by {height:,} pixels is too narrow for this model."
+            raise PictureError(cause, advice="Cut it to a wider part.") from error
+        side = self._processor.patch_size * self._processor.merge_size
+        return rows // side, columns // side
+
+    def patches(self, pixels: np.ndarray) -> tuple[mx.array, list[int]]:
+        """Return the patches of a picture, of shape (patches, values), and their grid: time, rows, columns."""
+        patches, grid = self._processor._process_one(pixels)  # noqa: SLF001 (its public form takes files)
+        return mx.array(patches), grid
+
+    def encode(self, pixels: np.ndarray) -> tuple[Encoded, Sequence[mx.array]]:
+        """Return the embeddings of a picture, and the parts of the work of the tower, all lazily.
+
+        A part depends only on those before it.
+
+        pixels: RGB values from 0 to 255, of shape (3, height, width).
+        """
+        patches, grid = self.patches(pixels)
+        tower = self._loaded()
+        weight = tower.patch_embed.proj.weight
+        module = sys.modules[type(tower.blocks[0].attn).__module__]
+        attend, results = getattr(module, _ATTEND), list[mx.array]()
+        setattr(module, _ATTEND, _AttentionInBlocks(attend, results))
+        try:
+            embeddings, _ = tower(patches.astype(weight.dtype), mx.array([grid]))
+        finally:
+            setattr(module, _ATTEND, attend)
+        _, height, width = pixels.shape
+        return Encoded(embeddings[None], self.grid(width, height)), results
+
+    def release(self) -> None:
+        """Drop the weights. The next picture reads them again."""
+        self._model = None
+
+    def _loaded(self) -> Any:
+        if self._model is None:
+            parameters = self._config["vision_config"]
+            tower = self._parts.VisionModel(self._parts.VisionConfig.from_dict(parameters))
+            weights = tower.sanitize(tower_weights(self._folder))
+            _quantise(tower, weights, self._config)
+            tower.load_weights(list(weights.items()))
+            tower.eval()
+            self._model = tower
+        return self._model
+
+
+def read_pixels(path: Path, picture: Picture) -> np.ndarray:
+    """Return the pixels of a picture, of shape (3, height, width).
+
+    Raises:
+        PictureError: the file is missing, or has another picture.
+    """
+    try:
+        with Image.open(path, formats=["PNG"]) as image:
+            size = image.size if image.mode == "RGB" else (0, 0)
+            pixels = image.tobytes() if size == (picture.width, picture.height) else b""
+    except FileNotFoundError as error:
+        raise PictureError("The file of a picture is missing.", advice=_REMOVE) from error
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise PictureError("The file of a picture is damaged.", advice=_REMOVE) from error
+    if picture_digest(picture.width, picture.height, pixels) != picture.digest:
+        raise PictureError("The file of a picture is damaged.", advice=_REMOVE)
+    rows = np.frombuffer(pixels, np.uint8).reshape(picture.height, picture.width, 3)
+    return rows.transpose(2, 0, 1)
+
+
+def tower_weights(folder: Path) -> dict[str, mx.array]:
+    """Return the tower's weights of a model folder, lazily, by their names within the tower."""
+    found: dict[str, mx.array] = {}
+    for path in sorted(folder.glob("*.safetensors")):
+        arrays = cast("dict[str, mx.array]", mx.load(str(path)))
+        for name, array in arrays.items():
+            prefix = next((one for one in TOWER_NAMES if name.startswith(one)), "")
+            if prefix:
+                found[name.removeprefix(prefix)] = array
+    if mx.default_device() == mx.Device(mx.cpu):
+        # MLX's CPU backend is unusably slow in half precision.
+        found = {
+            name: array.astype(mx.float32) if mx.issubdtype(array.dtype, mx.floating) else array
+            for name, array in found.items()
+        }
+    return found
+
+
+def _quantise(tower: nn.Module, weights: Mapping[str, mx.array], config: Mapping[str, Any]) -> None:
+    """Quantise the layers of a tower whose weights are quantised."""
+    quantisation = config.get("quantization")
+    if quantisation is not None:
+        nn.quantize(
+            tower,
+            group_size=quantisation["group_size"],
+            bits=quantisation["bits"],
+            class_predicate=lambda name, _: f"{name}.scales" in weights,
+        )
+
+
+def import_part(name: str) -> ModuleType:
+    """Import a module of mlx-vlm without the code of its top level.
+
+    That code imports its server, its command line and libraries that the app does not have.
+    """
+    if _PACKAGE not in sys.modules:
+        spec = find_spec(_PACKAGE)
+        assert spec is not None
+        package = ModuleType(_PACKAGE)
+        package.__path__ = list(spec.submodule_search_locations or ())
+        sys.modules[_PACKAGE] = package
+    return importlib.import_module(f"{_PACKAGE}.{name}")

@@ -1,0 +1,217 @@
+"""Pictures in chats of a tiny model that sees: read once, and exact after every way back to them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.events import ReadAhead, RequestFailed, RequestFinished, Shutdown
+from engine.problem import ProblemKind
+from engine.questions import Evict, EvictWhat
+from engine.types import ConversationId, Message, Picture
+from tests.fakes.asking import reply_of
+from tests.fakes.engine_fixtures import OpenTiny
+from tests.fakes.inline_engine import InlineClient
+from tests.fakes.planted_drafts import PlantedDrafts, plant
+from tests.fakes.seeing_engine import OpenSeeing, asked, num_fed, seen, submit, verified
+from tests.fakes.seeing_model import write_picture
+from tests.fakes.tables import rest_in_soak
+from tests.fakes.tiny_model import Template
+
+KINDS = [(name, template) for name in ("qwen3_5", "qwen3_5_moe") for template in Template]
+
+
+@pytest.mark.parametrize(("name", "template"), rest_in_soak(KINDS, KINDS[0], KINDS[3]))
+def test_picture_is_read_once_whatever_is_asked_about_it(
+    open_seeing: OpenSeeing, cat: Picture, dog: Picture, name: str, template: Template
+) -> None:
+    client = open_seeing(name, template)
+    first = seen("The quick brown fox", cat, dog)
+
+    finished, cold = asked(client, [first])
+    assert num_fed(finished) == finished.usage.plan.prompt_tokens > 24 + 10
+
+    again, same = asked(client, [first])  # regenerate
+    assert num_fed(again) <= 1
+    assert same == cold
+
+    edited, _ = asked(client, [seen("A list of numbers", cat, dog)])
+    assert num_fed(edited) < 24
+
+    history = [first, reply_of(finished), seen("Could you say that in other words?")]
+    followed, _ = asked(client, history)
+    assert num_fed(followed) < 40
+
+    second_only, _ = asked(client, [seen("The quick brown fox", cat, cat)])
+    assert 24 <= num_fed(second_only) < 24 + 24
+
+    other_chat, _ = asked(client, [first], chat="B")
+    assert num_fed(other_chat) <= 1
+
+
+def test_two_pictures_that_differ_in_one_pixel_are_two_pictures(
+    open_seeing: OpenSeeing, cat: Picture, tmp_path: Path
+) -> None:
+    client = open_seeing()
+    other = write_picture(tmp_path / "pictures", 192, 128, pixel=1)
+
+    asked(client, [seen("What is the weather like?", cat)])
+    finished, _ = asked(client, [seen("What is the weather like?", other)])
+
+    assert num_fed(finished) > 24
+
+
+def test_picture_comes_back_from_disk_after_a_restart(
+    open_seeing: OpenSeeing, cat: Picture, tmp_path: Path
+) -> None:
+    options = {"disk_folder": tmp_path / "state", "idle_work": True}
+    client = open_seeing(**options)
+    first = seen("The quick brown fox", cat)
+    finished, cold = asked(client, [first])
+    client.send(Shutdown())
+    client.core.run()
+
+    client = open_seeing(**options)
+    again, same = asked(client, [first])
+    assert num_fed(again) <= 16
+    edited, _ = asked(client, [seen("Thank you", cat)])
+    assert num_fed(edited) < 24
+    followed, _ = asked(client, [first, reply_of(finished), seen("Thank you")])
+
+    assert same == cold
+    assert num_fed(followed) < 40
+    client.send(Shutdown())
+    client.core.run()
+
+
+def test_picture_is_read_again_after_its_state_is_evicted(
+    open_seeing: OpenSeeing, cat: Picture
+) -> None:
+    client = open_seeing()
+    first = seen("The quick brown fox", cat)
+    _, cold = asked(client, [first])
+
+    client.answer(client.ask(Evict(EvictWhat.ALL)))
+    finished, same = asked(client, [first])
+
+    assert num_fed(finished) == finished.usage.plan.prompt_tokens
+    assert same == cold
+
+
+def test_drafts_of_an_answer_about_a_picture(
+    open_seeing: OpenSeeing, cat: Picture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drafter = PlantedDrafts(right=0.7)
+    plant(monkeypatch, drafter)
+    messages = [seen("A list of numbers", cat)]
+    plain, _ = verified(open_seeing(idle_work=True), messages, max_drafts=4)
+    drafter.is_learning = False
+    client = open_seeing(idle_work=True)
+    client.run_until_idle()  # finds out that passes can be rewound
+
+    finished, result = verified(client, messages, max_drafts=4)
+
+    assert finished.usage.drafted_tokens > finished.usage.accepted_tokens > 0
+    assert finished.content == plain.content
+    assert result.equal
+    assert result.replay_difference == 0
+
+
+def test_picture_of_a_draft_is_read_before_it_is_sent(
+    open_seeing: OpenSeeing, cat: Picture
+) -> None:
+    client = open_seeing(idle_work=True)
+    draft = seen("", cat)
+    client.send(ReadAhead(conversation_id=ConversationId("A"), messages=(draft,), is_draft=True))
+    client.run_until_idle()
+
+    finished, _ = asked(client, [seen("Thank you", cat)])
+
+    assert num_fed(finished) < 24
+
+
+def test_request_ends_the_reading_of_a_draft_within_a_picture(
+    open_seeing: OpenSeeing, cat: Picture, dog: Picture
+) -> None:
+    _, cold = asked(open_seeing(), [seen("Thank you", cat, dog)])
+    client = open_seeing(idle_work=True)
+    draft = seen("", cat, dog)
+    for num_steps in range(1, 12):
+        chat = f"chat {num_steps}"
+        client.answer(client.ask(Evict(EvictWhat.ALL)))
+        task = ReadAhead(conversation_id=ConversationId(chat), messages=(draft,), is_draft=True)
+        client.send(task)
+        for _ in range(num_steps):
+            client.step()
+
+        _, found = asked(client, [seen("Thank you", cat, dog)], chat)
+
+        assert found == cold
+
+
+def test_pictures_and_text_are_answered_together(
+    open_seeing: OpenSeeing, cat: Picture, dog: Picture
+) -> None:
+    client = open_seeing()
+    chats = {
+        "A": seen("The quick brown fox", cat),
+        "B": seen("A list of numbers: 0 1 2 3"),
+        "C": seen("Of course", dog, cat),
+    }
+    alone = {chat: asked(open_seeing(), [message])[0].content for chat, message in chats.items()}
+
+    for chat, message in chats.items():
+        submit(client, [message], chat)
+    done = [e for e in client.run_until_idle() if isinstance(e, RequestFinished)]
+
+    assert sorted(one.content for one in done) == sorted(alone.values())
+
+
+def failure(client: InlineClient, message: Message) -> RequestFailed:
+    submit(client, [message])
+    (failed,) = (e for e in client.run_until_idle() if isinstance(e, RequestFailed))
+    return failed
+
+
+def test_missing_or_changed_file_is_refused_with_a_sentence(
+    open_seeing: OpenSeeing, cat: Picture, dog: Picture, tmp_path: Path
+) -> None:
+    client = open_seeing()
+    path = tmp_path / "pictures" / f"{cat.digest}.png"
+    (tmp_path / "pictures" / f"{dog.digest}.png").rename(path)
+
+    wrong = failure(client, seen("The quick", cat)).problem
+    path.write_bytes(b"no picture")
+    damaged = failure(client, seen("The quick", cat)).problem
+    path.unlink()
+    missing = failure(client, seen("The quick", cat)).problem
+
+    assert {wrong.kind, damaged.kind, missing.kind} == {ProblemKind.PICTURE}
+    assert wrong.cause == damaged.cause == "The file of a picture is damaged."
+    assert missing.cause == "The file of a picture is missing."
+    asked(client, [seen("The quick")])
+
+
+def test_model_without_a_tower_refuses_pictures(open_tiny: OpenTiny, cat: Picture) -> None:
+    client = open_tiny()
+
+    problem = failure(client, seen("The quick", cat)).problem
+
+    assert problem.cause == "This model can’t see pictures."
+    assert problem.kind is ProblemKind.PICTURE
+
+
+def test_tokens_of_pictures_are_counted_without_reading_them(
+    open_seeing: OpenSeeing, cat: Picture
+) -> None:
+    client = open_seeing()
+
+    counted = client.answer(client.count_pictures(((192, 128), (64, 160))))
+    without, _ = asked(client, [seen("The quick")])
+    finished, _ = asked(client, [seen("The quick", cat)])
+
+    # The template writes a token before the picture and one after it.
+    added = finished.usage.plan.prompt_tokens - without.usage.plan.prompt_tokens
+    assert counted.num_tokens == (24, 10)
+    assert added == 24 + 2
