@@ -15,7 +15,7 @@ from engine.reading_pace import ReadingTime
 
 @dataclass(frozen=True, slots=True)
 class PicturePrice:
-    """What the model reads for a picture."""
+    """The tokens that the model reads for a picture, and the time that this takes."""
 
     num_tokens: int
     time: ReadingTime | None  # None before the first measurement

@@ -18,8 +18,6 @@ from tests.fakes.real_window import RealWindow
 from tests.fakes.stored_pictures import scene
 from tests.fakes.tiny_model import Template
 
-pytest_plugins = ("tests.fakes.seeing_engine",)
-
 
 def answered(driver: RealWindow, number: int) -> Callable[[], bool]:
     """Return a function that is True once this many answers are complete."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from pypdf import PdfReader
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication, QImage
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog
 
@@ -204,7 +206,7 @@ def test_pdf_file_contains_the_pictures(stage: Stage, tmp_path: Path) -> None:
     printing.save_pdf(target, stage.core.desk.get(stage.current))
     stage.wait_until(lambda: bool(saved))
     (image,) = PdfReader(target).pages[0].images
-    assert QImage.fromData(image.data).width() >= 640
+    assert Image.open(BytesIO(image.data)).width >= 640
 
 
 def test_deleted_file_of_a_picture_is_said_in_its_window(stage: Stage) -> None:
