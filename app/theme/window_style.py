@@ -30,7 +30,7 @@ TAB_ZOOM = 1.5
 # Parts of the window whose texts scale with the zoom.
 ZOOMED = (
     "#sidebar", "#chatPane", "#toast", "#switcher", "#inspector", "#settings", "#models", "#memory",
-    "#picker", "#why", "#branches", "#compare",
+    "#picker", "#why", "#branches", "#compare", "#picture",
     *SHEETS,
 )  # fmt: skip
 

@@ -275,3 +275,14 @@ def test_problem_in_place_of_a_count_changes_nothing(stage: Stage, photo: Path) 
     problem = Problem(title="Not counted.", cause="", advice="")
     stage.engine.answer(CountPictures, problem)
     assert chip(stage).details == "1,199 tokens"
+
+
+def test_window_shows_more_pixels_than_the_model_gets(stage: Stage, photo: Path) -> None:
+    drop(stage, photo)
+    assert pictures(stage)[0].view.width < 2400
+    QTest.mouseClick(chips(stage)[0], Qt.MouseButton.LeftButton)
+    tops = QApplication.topLevelWidgets()
+    (window,) = [one for one in tops if isinstance(one, PictureWindow) and one.isVisible()]
+    stage.wait_until(lambda: window.canvas.image_size.toTuple() == (2400, 1600))
+    assert pictures(stage)[0].size is PictureSize.MEDIUM
+    window.close()
