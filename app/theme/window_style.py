@@ -145,7 +145,7 @@ QPushButton#sidebarFooter {{
 }}
 QPushButton#sidebarFooter:hover {{ background: {colors.hover}; }}
 QPushButton#sidebarFooter:focus {{ border-color: {colors.accent}; }}
-#settings, #models, #memory, #why, #branches, #compare {{ background: {colors.canvas}; }}
+#settings, #models, #memory, #why, #branches, #compare, #picture {{ background: {colors.canvas}; }}
 #modelDefaults, #deletedSheet, #folderSheet, #messageSheet {{ background: {colors.canvas}; }}
 #settingsLine {{ background: {colors.hairline}; }}
 #inspector {{ background: {colors.canvas}; border-left: 1px solid {colors.hairline}; }}

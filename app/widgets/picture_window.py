@@ -43,6 +43,7 @@ class PictureWindow(OwnWindow):
         assert attachment.picture is not None
         self._attachment = attachment
         self.setObjectName("picture")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(attachment.name)
         self.canvas = PictureCanvas(theme, self)
