@@ -161,6 +161,7 @@ def make_seams(
     config = EngineConfig(
         on_cpu=options.selftest is not None and options.selftest.on_cpu,
         abilities_folder=paths.abilities_dir,
+        picture_folder=paths.pictures_dir,
     )
     place = DataPlace(paths.data_dir)
     return Seams(

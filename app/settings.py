@@ -51,6 +51,14 @@ class ChatOrder(StrEnum):
     TITLE = "title"
 
 
+class PictureSize(StrEnum):
+    """The size in which a model gets a picture. The values are stored."""
+
+    SMALL = "small"
+    MEDIUM = "medium"
+    FULL = "full"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelDefaults:
     """The options of one model: how it is loaded, and how new chats with it begin."""
@@ -112,6 +120,7 @@ class Settings:
     name_chats: bool = True  # True: the model names a chat after its first answer
     # True: the engine verifies drafts of an answer's next tokens, where this is expected to be faster
     faster_answers: bool = True
+    picture_size: PictureSize = PictureSize.MEDIUM  # of pictures that are attached
     return_noted: bool = False  # True once the first return to a chat was explained
     # True: the Return key sends the message; False: only Ctrl+Return sends it, on a Mac ⌘+Return
     return_sends: bool = True

@@ -6,7 +6,7 @@ then counts its tokens, and reads it ahead (read_ahead.py).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -23,13 +23,16 @@ from app.controllers.models import ModelsController
 from app.controllers.origin import Origin
 from app.controllers.requests import is_far_too_long, next_turn
 from app.conversation.attachments import (
+    AttachedPicture,
     Attachment,
     chosen_pages,
     first_part,
     lacking_pages,
+    with_view,
 )
 from app.conversation.text import file_label, one_line
 from app.conversation.tree import Conversation, MessageStatus, shown_path
+from app.settings import PictureSize
 from app.viewmodels.attachments import (
     Chip,
     Excess,
@@ -41,6 +44,7 @@ from app.viewmodels.attachments import (
     file_sizes,
     reading_note,
     seconds_left,
+    sent_chip,
 )
 from app.viewmodels.idle_note import percent_read
 from app.words import attachments as words, undo as undo_words
@@ -83,13 +87,14 @@ class AttachmentsController(QObject):
     # whole
     refused = Signal(object, object)
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (the sizes and the progress depend on each)
         self,
         bridge: EngineBridge,
         desk: Desk,
         models: ModelsController,
         library: LibraryController,
         chat: ChatController,
+        openings: FileOpenings,
         origin: Origin,
     ) -> None:
         super().__init__()
@@ -99,7 +104,7 @@ class AttachmentsController(QObject):
         self._library = library
         self._chat = chat
         self._origin = origin
-        self._openings = FileOpenings(desk, chat)
+        self._openings = openings
         self._facts = models.status.facts
         self._counted: TokensCounted | None = None  # for the files of the draft on show
         # Tokens of the files on show that were counted, also if another file is too long for that.
@@ -127,6 +132,49 @@ class AttachmentsController(QObject):
         """Read files and add them to a draft, in this order."""
         self.started.emit(conversation_id)
         self._openings.open_files(conversation_id, paths)
+
+    def attach_image(self, conversation_id: ConversationId, image: Callable[[], bytes]) -> None:
+        """Add a pasted picture to a draft. image: returns the content of an image file."""
+        self.started.emit(conversation_id)
+        self._openings.open_image(conversation_id, image)
+
+    def resize(self, conversation_id: ConversationId, place: int, size: PictureSize) -> None:
+        """Give a picture of a draft another size for the model."""
+        files = self._desk.get(conversation_id).draft_attachments
+        file = files[place] if place < len(files) else None
+        if file is not None and file.picture is not None and file.picture.size is not size:
+            resized = partial(self._on_resized, conversation_id, file)
+            self._openings.resize(file.picture, size, resized)
+
+    def make_full(
+        self, picture: AttachedPicture, on_made: Callable[[AttachedPicture], None]
+    ) -> None:
+        """Make the view of a picture in the size FULL. If its file is gone, the picture is unchanged."""
+        self._openings.resize(
+            picture,
+            PictureSize.FULL,
+            lambda made: on_made(picture if isinstance(made, str) else made),
+        )
+
+    def _on_resized(
+        self, conversation_id: ConversationId, before: Attachment, made: AttachedPicture | str
+    ) -> None:
+        """Put the picture with another view in the place of the one before, if that is still there."""
+        if isinstance(made, str):
+            self.said.emit(conversation_id, made)
+            return
+        after = with_view(before, made)
+
+        def exchange(_conversation: object) -> None:
+            files = self._desk.get(conversation_id).draft_attachments
+            if before in files:
+                new = tuple(after if one == before else one for one in files)
+                revert = partial(_exchanged, after, before)
+                self._set(conversation_id, new, revert, undo_words.RESIZE_PICTURE)
+
+        self._desk.open(
+            conversation_id, exchange, lambda one: self.said.emit(conversation_id, str(one))
+        )
 
     def remove(self, conversation_id: ConversationId, place: int) -> None:
         """Remove a file, or cancel its opening. Files that are opened follow the others."""
@@ -176,18 +224,25 @@ class AttachmentsController(QObject):
     @property
     def chips(self) -> tuple[Chip, ...]:
         """The chips of the draft on show: its files, then files that are being opened."""
-        sizes = file_sizes(self._files, self._counted, self._read)
+        sizes = file_sizes(_texts(self._files), self._counted, self._read)
         excess = self.excess
         counts = self._facts is not None and excess is None
         is_estimate = excess is not None and excess.is_estimate
         rate = self._chars_per_token
-        earlier = map(self._num_tokens.get, self._files)
-        shown = sizes or [None if number is None else FileSize(number, 0) for number in earlier]
+        earlier = map(self._num_tokens.get, _texts(self._files))
+        shown = iter(
+            sizes or [None if number is None else FileSize(number, 0) for number in earlier]
+        )
         known = [
-            chip_of(
-                file, size, counts=counts, estimated=estimate(file, rate) if is_estimate else None
+            sent_chip(file)
+            if file.picture is not None
+            else chip_of(
+                file,
+                next(shown),
+                counts=counts,
+                estimated=estimate(file, rate) if is_estimate else None,
             )
-            for file, size in zip(self._files, shown, strict=True)
+            for file in self._files
         ]
         opened = [
             Chip(
@@ -205,11 +260,12 @@ class AttachmentsController(QObject):
     @property
     def excess(self) -> Excess | None:
         """By how much the next prompt is too long because of its files, None if it fits."""
-        if self._facts is None or not self._files:
+        texts = _texts(self._files)
+        if self._facts is None or not texts:
             return None
-        far = is_far_too_long(self._files, self._facts)
+        far = is_far_too_long(texts, self._facts)
         rate = self._chars_per_token if far else None
-        return excess_of(self._files, self._counted, self._facts, chars_per_token=rate)
+        return excess_of(texts, self._counted, self._facts, chars_per_token=rate)
 
     @property
     def excess_note(self) -> str:
@@ -217,7 +273,7 @@ class AttachmentsController(QObject):
         excess, status = self.excess, self._models.status
         if excess is None or status.facts is None:
             return ""
-        return excess_note(self._files, excess, status.name or status.facts.title)
+        return excess_note(_texts(self._files), excess, status.name or status.facts.title)
 
     @property
     def paged_file(self) -> Attachment | None:
@@ -238,7 +294,8 @@ class AttachmentsController(QObject):
     @property
     def reading_note(self) -> str:
         """A note on the files that are being read, with their share and the time; else empty."""
-        sizes = file_sizes(self._files, self._counted, self._read)
+        texts = _texts(self._files)
+        sizes = file_sizes(texts, self._counted, self._read)
         if self._reading is None or sizes is None:
             return ""
         event, since = self._reading.event, self._reading.since
@@ -247,7 +304,7 @@ class AttachmentsController(QObject):
             total=event.total - self._reading.first_done,
             spent_s=self._origin.tick() - since,
         )
-        return reading_note(self._files, sizes, percent_read(event), left)
+        return reading_note(texts, sizes, percent_read(event), left)
 
     # Changes of the draft
 
@@ -269,11 +326,12 @@ class AttachmentsController(QObject):
         self._cuts_left -= 1
         place = _longest(self._files)
         file = self._files[place]
-        sizes = file_sizes(self._files, self._counted, 0)
+        texts = _texts(self._files)
+        sizes = file_sizes(texts, self._counted, 0)
         if sizes is None:
             kept = _COUNTED_CHARS * facts.context_len
         else:
-            tokens = sizes[place].num_tokens
+            tokens = sizes[texts.index(file)].num_tokens
             kept = int(len(file.text) * _KEPT_SHARE * max(_MIN_PART, tokens - excess.over) / tokens)
         part = first_part(file, kept)
         files = (*self._files[:place], part, *self._files[place + 1 :])
@@ -309,7 +367,7 @@ class AttachmentsController(QObject):
         facts = self._facts
         if facts is None:
             return
-        sent = self._files
+        sent = self._files if facts.sees else _texts(self._files)
         if is_far_too_long(sent, facts):
             place = _longest(sent)
             sample = _sample(sent[place], _COUNTED_CHARS * facts.context_len)
@@ -317,7 +375,7 @@ class AttachmentsController(QObject):
         while is_far_too_long(sent, facts):
             place = _longest(sent)
             sent = (*sent[:place], *sent[place + 1 :])
-        if not sent:
+        if not _texts(sent):
             return
         conversation = self._desk.get(self._library.current)
         conversation = replace(conversation, draft_attachments=sent)
@@ -335,10 +393,11 @@ class AttachmentsController(QObject):
         counted: TokensCounted,
     ) -> None:
         """Note the size of the files `sent`: all files of the draft, or some and a sample."""
-        sizes = file_sizes(sent, counted, 0)
+        texts = _texts(sent)
+        sizes = file_sizes(texts, counted, 0)
         if conversation_id != self._library.current or sizes is None:
             return
-        self._num_tokens = {file: size.num_tokens for file, size in zip(sent, sizes, strict=True)}
+        self._num_tokens = {file: size.num_tokens for file, size in zip(texts, sizes, strict=True)}
         for file, num_tokens in self._num_tokens.items():
             if file not in self._files and num_tokens:
                 self._chars_per_token = len(file.text) / num_tokens
@@ -374,6 +433,10 @@ def _is_answering(conversation: Conversation) -> bool:
     return bool(path) and path[-1].status is MessageStatus.STREAMING
 
 
+def _exchanged(old: Attachment, new: Attachment, files: Files) -> Files:
+    return tuple(new if one == old else one for one in files)
+
+
 def _restoring(whole: Attachment) -> Revert:
     """Return a function that puts a whole file in the place of a part of it."""
     return lambda files: tuple(
@@ -383,6 +446,11 @@ def _restoring(whole: Attachment) -> Revert:
 
 def _sample(file: Attachment, max_chars: int) -> Attachment:
     return file.with_text(file.text[: min(_SAMPLE_CHARS, max_chars)], file.part)
+
+
+def _texts(files: Files) -> Files:
+    """Return the files that are no pictures. The engine counts only these one by one."""
+    return tuple(file for file in files if file.picture is None)
 
 
 def _longest(files: Sequence[Attachment]) -> int:

@@ -34,6 +34,7 @@ from app.controllers.deletions import Deletions
 from app.controllers.desk import Desk
 from app.controllers.diagnostics import Diagnostics
 from app.controllers.exports import Exports
+from app.controllers.file_openings import FileOpenings
 from app.controllers.first_return import FirstReturn
 from app.controllers.folder_search import FolderSearch
 from app.controllers.folders import FoldersController
@@ -50,6 +51,7 @@ from app.controllers.models import ModelsController
 from app.controllers.opening import Opening
 from app.controllers.organising import Organiser
 from app.controllers.origin import Origin
+from app.controllers.picture_prices import PicturePrices
 from app.controllers.preferences import Preferences
 from app.controllers.presets import PresetsController
 from app.controllers.prompt_size import PromptSizes
@@ -217,12 +219,14 @@ class Core(QObject):
         self.titles = TitlesController(
             self.bridge, self.desk, self.turns, self.models, self.library, self.preferences
         )
+        openings = FileOpenings(self.desk, self.chat, self.pictures, self.preferences)
         self.attachments = AttachmentsController(
             self.bridge,
             self.desk,
             self.models,
             self.library,
             self.chat,
+            openings,
             seams.origin,
         )
         self.memory_map = MemoryMap(self.bridge, self.preferences)
@@ -269,6 +273,9 @@ class Core(QObject):
         )
         self.action_costs = ActionCosts(
             self.bridge, self.desk, self.turns, self.models, self.reading_rate
+        )
+        self.picture_prices = PicturePrices(
+            self.bridge, self.desk, self.models, self.library, self.reading_rate
         )
         self.first_return = FirstReturn(
             self.desk, self.turns, self.library, self.preferences, self.reading_rate

@@ -6,10 +6,11 @@ one undo removes. A file that is still being opened is then cancelled.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from PySide6.QtCore import QObject, Signal
 
@@ -17,10 +18,18 @@ from app.bridge.jobs import Job, JobLane
 from app.controllers.chat import ChatController
 from app.controllers.chat_steps import Files
 from app.controllers.desk import Desk
-from app.conversation.attachments import MAX_ATTACHMENTS, MAX_CHARS, Attachment
+from app.controllers.preferences import Preferences
+from app.conversation.attachments import (
+    MAX_ATTACHMENTS,
+    MAX_CHARS,
+    AttachedPicture,
+    Attachment,
+)
 from app.conversation.text import file_label
 from app.extraction.extractor import Extracted, Extractor
 from app.extraction.refusal import RefusedFileError
+from app.settings import PictureSize
+from app.store.pictures import PictureFiles
 from app.words import attachments as words, undo as undo_words
 from engine.problem import Problem
 from engine.types import ConversationId
@@ -55,8 +64,12 @@ class FileOpenings(QObject):
     # whole
     refused = Signal(object, object)
 
-    def __init__(self, desk: Desk, chat: ChatController) -> None:
+    def __init__(
+        self, desk: Desk, chat: ChatController, pictures: PictureFiles, preferences: Preferences
+    ) -> None:
         super().__init__()
+        self._pictures = pictures
+        self._preferences = preferences
         self._desk = desk
         self._chat = chat
         self._lane = JobLane("attaching")
@@ -83,15 +96,43 @@ class FileOpenings(QObject):
             return
         batch = _AttachedBatch(len(paths), [])
         for path in paths:
-            opening = FileOpening(conversation_id, path, batch)
-            self._running.append(opening)
-            opening.job = self._lane.start(
-                partial(self._extract, path),
-                partial(self._on_extracted, opening),
-                partial(self._on_failed, opening),
-                partial(self._on_progressed, opening),
+            self._start(
+                FileOpening(conversation_id, path, batch), partial(self._extract, path, self._size)
             )
         self.changed.emit(conversation_id)
+
+    def open_image(self, conversation_id: ConversationId, image: Callable[[], bytes]) -> None:
+        """Add a pasted picture to a draft.
+
+        image: returns the content of an image file. It is called on the worker thread.
+        """
+        path = Path(words.PASTED)
+        opening = FileOpening(conversation_id, path, _AttachedBatch(1, []))
+        self._start(opening, partial(self._extract_image, image, self._size))
+        self.changed.emit(conversation_id)
+
+    def resize(
+        self,
+        picture: AttachedPicture,
+        size: PictureSize,
+        on_done: Callable[[AttachedPicture | str], None],
+    ) -> None:
+        """Make the view of a picture in another size. The result is the picture, or a sentence."""
+        self._lane.run(partial(self._resize, picture, size), on_done)
+
+    @property
+    def _size(self) -> PictureSize:
+        """Size in which the model gets pictures that are attached now."""
+        return self._preferences.value.picture_size
+
+    def _start(self, opening: FileOpening, extract: Callable[[Job], Extracted | str]) -> None:
+        self._running.append(opening)
+        opening.job = self._lane.start(
+            extract,
+            partial(self._on_extracted, opening),
+            partial(self._on_failed, opening),
+            partial(self._on_progressed, opening),
+        )
 
     def cancel(self, opening: FileOpening) -> None:
         if opening.job is not None:
@@ -100,12 +141,40 @@ class FileOpenings(QObject):
         self._report_refused(opening.conversation_id)
         self.changed.emit(opening.conversation_id)
 
-    def _extract(self, path: Path, job: Job) -> Extracted | str:
-        """Return the text of a file, or a sentence. Runs on the worker thread."""
+    def _extract(self, path: Path, size: PictureSize, job: Job) -> Extracted | str:
+        """Return the text of a file or a stored picture, or a sentence. Runs on the worker thread."""
         try:
-            return self._extractor.read(path, job.report)
+            extracted = self._extractor.read(path, job.report, size=size)
+            picture = extracted.attachment.picture
+            if picture is not None and extracted.content is not None:
+                self._pictures.add(picture, extracted.content)
         except RefusedFileError as refusal:
             return words.refused(file_label(path), refusal.why)
+        except OSError as error:
+            return f"{words.NO_ATTACHMENT} {error.strerror}"
+        return extracted
+
+    def _extract_image(
+        self, image: Callable[[], bytes], size: PictureSize, job: Job
+    ) -> Extracted | str:
+        """Extract a pasted picture from a private file, which is removed again."""
+        try:
+            with TemporaryDirectory(prefix="rejoinder-") as folder:
+                path = Path(folder) / words.PASTED
+                path.write_bytes(image())
+                found = self._extract(path, size, job)
+        except OSError as error:
+            return f"{words.NO_ATTACHMENT} {error.strerror}"
+        if isinstance(found, str):
+            return found
+        attachment = replace(found.attachment, source="")
+        return Extracted(attachment, is_cut=found.is_cut, content=found.content)
+
+    def _resize(self, picture: AttachedPicture, size: PictureSize) -> AttachedPicture | str:
+        try:
+            return self._pictures.resized(picture, size, self._extractor.view)
+        except (OSError, RefusedFileError):
+            return words.NOT_RESIZED
 
     def _on_progressed(self, opening: FileOpening, share: float) -> None:
         opening.share = share

@@ -20,7 +20,7 @@ from app.conversation.readers import UNKNOWN_MODEL
 from app.conversation.tree import Conversation, Generation, NodeId, Setup, shown_path
 from app.viewmodels.model_question import Cards, is_same_model
 from app.viewmodels.models import ModelStatus
-from app.words import models, problems as words
+from app.words import attachments, models, problems as words
 from engine.errors import UserFixableError
 from engine.events import ModelFacts
 from engine.problem import Problem
@@ -42,6 +42,13 @@ class OtherModelError(UserFixableError):
 
     title = words.OTHER_MODEL
     advice = words.OTHER_MODEL_ADVICE
+
+
+class UnseenPicturesError(UserFixableError):
+    """The messages have pictures, which the model in use can't see."""
+
+    title = words.UNSEEN_PICTURES
+    advice = words.UNSEEN_PICTURES_ADVICE
 
 
 def make_request(
@@ -199,6 +206,13 @@ def _thinking(thinking: bool | None, facts: ModelFacts) -> bool | None:  # noqa:
 
 def _keep_thinking(setup: Setup, facts: ModelFacts) -> bool:
     return setup.keep_thinking and facts.can_keep_thinking
+
+
+def problem_of_pictures(turn: Turn, facts: ModelFacts) -> Problem | None:
+    """Return the problem of a turn with pictures that the loaded model can't see, or None."""
+    if facts.sees or not any(message.pictures for message in turn.messages):
+        return None
+    return UnseenPicturesError(attachments.sees_none(facts.title)).problem
 
 
 def problem_of_begun(turn: Turn, facts: ModelFacts, gone: Container[str]) -> Problem | None:

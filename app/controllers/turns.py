@@ -40,7 +40,13 @@ from app.controllers.models import ModelsController
 from app.controllers.origin import Origin
 from app.controllers.preferences import Preferences
 from app.controllers.refusal import Refusal, RefusedEdit
-from app.controllers.requests import generation_of, make_request, problem_of_begun, problem_with
+from app.controllers.requests import (
+    generation_of,
+    make_request,
+    problem_of_begun,
+    problem_of_pictures,
+    problem_with,
+)
 from app.controllers.running_turn import RunningTurn, TextSaver
 from app.controllers.wait_lines import WaitLines
 from app.conversation.actions import Turn
@@ -235,6 +241,7 @@ class Turns(QObject):
         """Send the request of a waiting turn, or refuse a turn that the model cannot continue."""
         conversation = self._desk.get(running.conversation_id)
         problem = problem_of_begun(running.turn, facts, self._models.gone)
+        problem = problem or problem_of_pictures(running.turn, facts)
         if problem is not None:
             self._refuse(running, problem)
             return

@@ -24,10 +24,10 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import Final
 
 from app.conversation.text import FILE_NAME_LEN, clean_text, one_line
+from app.settings import PictureSize
 from app.words import attachments as words
 from engine.types import Picture
 
@@ -40,14 +40,6 @@ _BACKTICKS = re.compile(r"`{3,}")
 _PAGE = re.compile(r"^\[Page (\d+)\]$", re.MULTILINE)
 _BREAKS = ("\n\n", "\n", ". ", " ")  # places where a text is cut, the best first
 _SEARCHED = 400  # characters in which such a place is searched for
-
-
-class PictureSize(StrEnum):
-    """The size in which a model gets a picture. The values are stored."""
-
-    SMALL = "small"
-    MEDIUM = "medium"
-    FULL = "full"
 
 
 # Most pixels of a picture of each size. A larger picture is made smaller for the model.

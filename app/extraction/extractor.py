@@ -13,11 +13,11 @@ from app.conversation.attachments import (
     AttachedPicture,
     Attachment,
     PictureContent,
-    PictureSize,
     make_attachment,
     make_picture,
 )
 from app.extraction.refusal import Refused, RefusedFileError
+from app.settings import PictureSize
 from engine.types import Picture
 from engine.worker.child import ChildEndedError, ChildProcess
 from engine.worker.frames import Frame

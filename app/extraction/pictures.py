@@ -16,9 +16,10 @@ from typing import Final
 
 from PIL import Image, ImageCms, ImageOps, TiffImagePlugin
 
-from app.conversation.attachments import PictureSize, size_for, view_size
+from app.conversation.attachments import size_for, view_size
 from app.extraction.picture_metadata import UnknownStructureError, orientation_of, without_metadata
 from app.extraction.refusal import Refused, RefusedFileError
+from app.settings import PictureSize
 from engine.types import picture_digest
 from engine.worker.frames import Frame
 

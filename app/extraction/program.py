@@ -18,11 +18,12 @@ import zlib
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
-from app.conversation.attachments import MAX_CHARS, PictureSize
+from app.conversation.attachments import MAX_CHARS
 from app.extraction.markup import html_text
 from app.extraction.packages import Package, epub_text, word_text
 from app.extraction.plain import MAX_BYTES, decoded, tidied
 from app.extraction.refusal import Refused, RefusedFileError
+from app.settings import PictureSize
 from engine.worker.confinement import only_compute
 from engine.worker.frames import Frame
 from engine.worker.loop import answer_calls

@@ -19,8 +19,9 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from app.conversation.attachments import AttachedPicture, PictureContent, PictureSize, view_size
+from app.conversation.attachments import AttachedPicture, PictureContent, view_size
 from app.paths import PRIVATE_FOLDER
+from app.settings import PictureSize
 from engine.types import Picture
 from engine.whole_file import write_whole
 

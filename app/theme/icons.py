@@ -56,6 +56,7 @@ class Icon(StrEnum):
     FILTER = "filter"
     ATTACH = "attach"
     FILE = "file"
+    PICTURE = "picture"
     MACS = "macs"
     GENERAL = "general"
     KEYBOARD = "keyboard"

@@ -30,7 +30,7 @@ TAB_ZOOM = 1.5
 # Parts of the window whose texts scale with the zoom.
 ZOOMED = (
     "#sidebar", "#chatPane", "#toast", "#switcher", "#inspector", "#settings", "#models", "#memory",
-    "#picker", "#why", "#branches", "#compare",
+    "#picker", "#why", "#branches", "#compare", "#picture",
     *SHEETS,
 )  # fmt: skip
 
@@ -145,7 +145,7 @@ QPushButton#sidebarFooter {{
 }}
 QPushButton#sidebarFooter:hover {{ background: {colors.hover}; }}
 QPushButton#sidebarFooter:focus {{ border-color: {colors.accent}; }}
-#settings, #models, #memory, #why, #branches, #compare {{ background: {colors.canvas}; }}
+#settings, #models, #memory, #why, #branches, #compare, #picture {{ background: {colors.canvas}; }}
 #modelDefaults, #deletedSheet, #folderSheet, #messageSheet {{ background: {colors.canvas}; }}
 #settingsLine {{ background: {colors.hairline}; }}
 #inspector {{ background: {colors.canvas}; border-left: 1px solid {colors.hairline}; }}

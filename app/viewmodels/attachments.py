@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from app.conversation.attachments import Attachment
+from app.conversation.attachments import AttachedPicture, Attachment
+from app.settings import PictureSize
 from app.viewmodels import figures
 from app.words import attachments as words, units
 from engine.events import ModelFacts
@@ -22,6 +23,15 @@ _NUM_OPEN = 32
 _MAX_NAME = 28  # characters
 
 
+@dataclass(frozen=True, slots=True)
+class SizeChoice:
+    """A size that a picture can have for the model."""
+
+    size: PictureSize
+    label: str  # its name and its price
+    is_chosen: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chip:
     """A file in the composer, or in a message."""
@@ -32,6 +42,8 @@ class Chip:
     tip: str = ""
     share: float | None = None  # share that the model has read, None if unknown
     is_opening: bool = False  # True while its text is extracted
+    picture: AttachedPicture | None = None
+    sizes: tuple[SizeChoice, ...] = ()  # choices of the size of a picture; empty if there is one
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +167,10 @@ def short_name(name: str) -> str:
 
 
 def sent_chip(file: Attachment) -> Chip:
+    if file.picture is not None:
+        size = words.picture_size(file.picture.width, file.picture.height)
+        tip = f"{file.name}\n{size}"
+        return Chip(name=file.name, kind=file.kind, details=size, tip=tip, picture=file.picture)
     details = file.part or (words.num_pages(file.num_pages) if file.num_pages else "")
     return Chip(name=file.name, kind=file.kind, details=details, tip=file.name)
 

@@ -158,6 +158,12 @@ def waiting_phase(status: ModelStatus) -> Phase:
             return Importing()
 
 
+def seeing_model(cards: tuple[ModelCard, ...]) -> ModelCard | None:
+    """Return the largest model on this computer that sees pictures and can be used, or None."""
+    fit = (card for card in cards if card.usable and card.sees)
+    return max(fit, key=lambda card: card.num_parameters, default=None)
+
+
 def describe(card: ModelCard) -> str:
     """Return a model's description for the picker, such as "9B · 4-bit · 5.2 GB · Text only"."""
     parts: list[str] = []
@@ -167,7 +173,9 @@ def describe(card: ModelCard) -> str:
         parts.append(words.bits(f"{card.bits:.2g}"))
     if card.size_bytes > 0:
         parts.append(figures.file_size(card.size_bytes))
-    if card.text_only:
+    if card.sees:
+        parts.append(words.SEES)
+    elif card.text_only:
         parts.append(words.TEXT_ONLY)
     return " · ".join(parts)
 

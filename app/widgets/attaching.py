@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QMimeData, QObject, QUrl, Signal
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtGui import QDesktopServices, QImage
 from PySide6.QtWidgets import QWidget
 
 from app.controllers.core import Core
 from app.conversation.attachments import Attachment
 from app.conversation.tree import NodeId
+from app.settings import PictureSize
+from app.viewmodels.picture_price import priced
 from app.widgets.composer import Composer
+from app.widgets.composer_edit import image_of
 from app.widgets.dialogs import ask_for_files
 from app.widgets.long_files import LongFiles
+from app.widgets.picture_actions import PictureActions
+from app.widgets.transcript.input.click_actions import PictureAction
+from app.widgets.transcript.rows.picture_shelf import png_of
+from app.widgets.unseen_pictures import UnseenPictures
 from app.words import attachments as words
 from engine.types import ConversationId
 
@@ -26,20 +34,35 @@ class Attaching(QObject):
     said = Signal(object, str)
     noted = Signal(str)  # argument: a sentence that soon is no longer true
 
-    def __init__(self, core: Core, composer: Composer, offer: LongFiles, parent: QWidget) -> None:
+    def __init__(
+        self,
+        core: Core,
+        composer: Composer,
+        offer: LongFiles,
+        unseen: UnseenPictures,
+        pictures: PictureActions,
+        parent: QWidget,
+    ) -> None:
         super().__init__(parent)
         self._core = core
         self._files = core.attachments
         self._composer = composer
         self._offer = offer
+        self._unseen = unseen
+        unseen.changed.connect(self._refresh_send)
+        self._refresh_send()
         self._window = parent
+        self._pictures = pictures
+        pictures.said.connect(self._report)
         self._files.changed.connect(self._on_changed)
         self._files.said.connect(self.said)
         composer.files.removed.connect(self._remove)
         composer.files.moved.connect(self._move)
         composer.files.opened.connect(self._open_draft_file)
         composer.files_added.connect(self.attach)
-        composer.refused.connect(self._report)
+        composer.image_pasted.connect(self._attach_image)
+        composer.files.resized.connect(self._resize)
+        core.picture_prices.changed.connect(self.refresh)
         offer.first_part_requested.connect(lambda: self._files.use_first_part(self._shown))
         offer.pages_requested.connect(self._use_pages)
         offer.model_requested.connect(self._use_model)
@@ -52,11 +75,22 @@ class Attaching(QObject):
         self._files.attach(self._shown, tuple(paths))
         self._composer.edit.setFocus()
 
+    def _attach_image(self, image: bytes | QImage) -> None:
+        self._files.attach_image(
+            self._shown, partial(png_of, image) if isinstance(image, QImage) else lambda: image
+        )
+
+    def _resize(self, place: int, size: PictureSize) -> None:
+        self._files.resize(self._shown, place, size)
+
     def drop(self, mime: QMimeData) -> None:
-        """Attach dropped files, and load dropped models. A dropped web address is refused."""
+        """Attach dropped files and pictures, and load dropped models. A web address is refused."""
         paths = local_paths(mime)
         if paths:
             self._core.open_files(paths)
+            self._composer.edit.setFocus()
+        elif mime.hasImage():
+            self._attach_image(image_of(mime))
             self._composer.edit.setFocus()
         else:
             self._report(words.MESSAGE_LINK)
@@ -64,7 +98,8 @@ class Attaching(QObject):
     def refresh(self) -> None:
         """Show the files of the conversation on show."""
         files = self._files
-        self._composer.show_files(files.chips)
+        prices = self._core.picture_prices
+        self._composer.show_files([priced(chip, prices.price) for chip in files.chips])
         card = files.fitting_model
         self._offer.show_offer(
             files.excess_note,
@@ -72,10 +107,16 @@ class Attaching(QObject):
             model_name="" if card is None else card.title,
         )
 
+    def _refresh_send(self) -> None:
+        self._composer.set_blocked(bool(self._unseen.note))
+
     def may_send(self) -> bool:
         """Return True if the files can be sent. Otherwise say why not."""
         if self._files.is_opening(self._shown):
             self.noted.emit(words.WAIT)
+            return False
+        if self._unseen.note:
+            self.noted.emit(self._unseen.note)
             return False
         if self._files.excess is not None:
             self.noted.emit(self._files.excess_note)
@@ -86,6 +127,18 @@ class Attaching(QObject):
         """Open a file of a sent message in its own app."""
         node = self._core.desk.get(self._shown).nodes[NodeId(key)]
         self._open(node.attachments[place])
+
+    def act_on_sent_picture(self, key: str, place: int, action: PictureAction) -> None:
+        """Open, copy or save a picture of a sent message."""
+        node = self._core.desk.get(self._shown).nodes[NodeId(key)]
+        attachment = node.attachments[place]
+        match action:
+            case PictureAction.OPEN:
+                self._pictures.open(attachment)
+            case PictureAction.COPY:
+                self._pictures.copy(attachment)
+            case PictureAction.SAVE:
+                self._pictures.save(attachment)
 
     @property
     def _shown(self) -> ConversationId:
@@ -107,6 +160,9 @@ class Attaching(QObject):
             self._open(files[place])
 
     def _open(self, file: Attachment) -> None:
+        if file.picture is not None:
+            self._pictures.open(file)
+            return
         path = Path(file.source) if file.source else None
         if path is None or not path.is_file():
             self._report(words.source_gone(file.name))
@@ -127,8 +183,8 @@ class Attaching(QObject):
 
 
 def has_droppable(mime: QMimeData) -> bool:
-    """Return True for files, and for a web address, which is refused with a sentence."""
-    return mime.hasUrls()
+    """Return True for files and pictures, and for a web address, which is refused with a sentence."""
+    return mime.hasUrls() or mime.hasImage()
 
 
 def local_paths(mime: QMimeData) -> tuple[Path, ...]:

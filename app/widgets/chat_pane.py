@@ -42,10 +42,12 @@ from app.widgets.longer_model import TooLongNotice, is_too_long
 from app.widgets.lost_store import LostStore
 from app.widgets.model_question import ModelQuestionLine
 from app.widgets.notice import Notice
+from app.widgets.picture_actions import PictureActions
 from app.widgets.queued_message import QueuedMessage
 from app.widgets.return_note import ReturnNote
 from app.widgets.transcript.binding import TranscriptBinding
 from app.widgets.transcript.view import TranscriptView
+from app.widgets.unseen_pictures import UnseenPictures
 from app.widgets.unsent_note import UnsentNote
 from app.words import commands, composer as words, several, undo as undo_words
 from engine.problem import Problem
@@ -68,7 +70,7 @@ class ChatPane(QWidget):
         self._core = core
         self._shown = core.library.current  # id of the conversation on screen
         self._facts = core.models.status.facts  # facts of the model that was loaded last
-        self.view = TranscriptView(theme, self)
+        self.view = TranscriptView(theme, self, pictures=core.pictures)
         self.view.focus_moved.connect(FocusRing(theme, self.view).setHidden)
         self.transcript = TranscriptBinding(
             self.view, core.desk, core.turns, core.chat, core.library, self
@@ -83,14 +85,23 @@ class ChatPane(QWidget):
         self.model_question = ModelQuestionLine(core, card_area)
         self.return_note = ReturnNote(theme, core, card_area)
         self.long_files = LongFiles(card_area)
+        self.unseen = UnseenPictures(core, self.get_models_requested, card_area)
         self.queued = QueuedMessage(theme, card_area)
-        self.composer = Composer(theme, self)
+        self.composer = Composer(theme, self.view.pictures, self)
         CostTips(core, self.view, self.composer.thinking)
-        self.attaching = Attaching(core, self.composer, self.long_files, self)
+        pictures = PictureActions(theme, self.view.pictures, core.attachments.make_full, self)
+        self.attaching = Attaching(
+            core,
+            self.composer,
+            self.long_files,
+            self.unseen,
+            pictures,
+            self,
+        )
         # cards and lines above the composer, in order
         self._lines = (
             self.app_notice, self.notice, self.gone_model, self.model_question,
-            self.return_note, self.long_files, self.queued, UnsentNote(core, self),
+            self.return_note, self.long_files, self.unseen, self.queued, UnsentNote(core, self),
         )  # fmt: skip
         self.cards.show_cards(self._lines)
         self._column = ChatColumn(
@@ -159,6 +170,7 @@ class ChatPane(QWidget):
         core.attachments.changed.connect(self._on_files_changed)
         self.app_notice.said.connect(self.said)
         self.view.click_actions.file_requested.connect(self.attaching.open_sent_file)
+        self.view.click_actions.picture_requested.connect(self.attaching.act_on_sent_picture)
         composer.send_requested.connect(self._send)
         composer.stop_requested.connect(self.stop)
         composer.escaped.connect(self.escape)

@@ -27,6 +27,7 @@ from app.widgets.line_height import Sentences
 from app.widgets.message_edit import send_key
 from app.widgets.send_button import SendButton, SendState
 from app.widgets.thinking_chip import ThinkingChip
+from app.widgets.transcript.rows.picture_shelf import PictureShelf
 from app.words import attachments
 
 _EMPTY_LINE = "\N{NO-BREAK SPACE}"
@@ -45,15 +46,15 @@ class Composer(QWidget):
     edit_last_requested = Signal()
     escaped = Signal()  # emitted when Esc is pressed in the text field
     files_added = Signal(object)  # argument: tuple of Path, the pasted files
-    # argument: a sentence that tells the user why an image was not added
-    refused = Signal(str)
+    image_pasted = Signal(object)  # argument: bytes of an image file, or a QImage
 
-    def __init__(self, theme: Theme, parent: QWidget) -> None:
+    def __init__(self, theme: Theme, pictures: PictureShelf, parent: QWidget) -> None:
         super().__init__(parent)
+        self._is_blocked = False  # True while no message can be sent
         self._answering = False  # True while the send button is a stop button
         self.edit = ComposerEdit(self)
         self.box = _Box(theme, self.edit, self)
-        self.files = FileChips(theme, self.box)
+        self.files = FileChips(theme, pictures, self.box)
         self.attach_button = IconButton(theme, Icon.ATTACH, attachments.ATTACH.rstrip("…"), self)
         self.thinking = ThinkingChip(self)
         self.ring = ContextRing(theme, self)
@@ -105,6 +106,11 @@ class Composer(QWidget):
         self._queue_label.setVisible(bool(note))
         self._refresh()
 
+    def set_blocked(self, blocked: bool) -> None:  # noqa: FBT001 (setter)
+        """Switch the send button off or on. The text stays editable."""
+        self._is_blocked = blocked
+        self._refresh()
+
     @property
     def caption(self) -> str:
         return self._caption.text().strip()
@@ -145,7 +151,7 @@ class Composer(QWidget):
         self.edit.submitted.connect(self._send)
         self.edit.cancelled.connect(self.escaped)
         self.edit.textChanged.connect(self._on_text_changed)
-        self.edit.refused.connect(self.refused)
+        self.edit.image_pasted.connect(self.image_pasted)
         self.edit.files_pasted.connect(self.files_added)
         self.edit.edit_last_requested.connect(self.edit_last_requested)
         self.thinking.changed.connect(self.setup_changed)
@@ -180,10 +186,10 @@ class Composer(QWidget):
             self.button.set_state(SendState.STOP, enabled=True)
             return
         can_send = self._can_send()
-        if not can_send and self.button.hasFocus():
+        if (not can_send or self._is_blocked) and self.button.hasFocus():
             # move the focus first: disabling the focused button would focus the next widget
             self.edit.setFocus()
-        self.button.set_state(SendState.SEND, enabled=can_send)
+        self.button.set_state(SendState.SEND, enabled=can_send and not self._is_blocked)
 
     def _can_send(self) -> bool:
         return bool(self.files.chips) or self._has_text()

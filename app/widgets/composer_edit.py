@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from itertools import islice
 from pathlib import Path
+from typing import cast
 
 from PySide6.QtCore import QEvent, QMimeData, Qt, Signal
 from PySide6.QtGui import (
     QDragEnterEvent,
     QFocusEvent,
+    QImage,
     QKeyEvent,
     QResizeEvent,
     QTextCursor,
@@ -22,14 +24,14 @@ from app.widgets.message_edit import MessageEdit
 from app.words import composer as words
 
 MAX_LINES = 10
+_IMAGE_KINDS = ("image/png", "image/jpeg", "image/webp", "image/tiff")  # the best first
 
 
 class ComposerEdit(MessageEdit):
-    """The composer's text field. It accepts pasted or dropped text, and reports pasted files."""
+    """The composer's text field. It accepts text, and reports pasted files and pictures."""
 
     files_pasted = Signal(object)  # argument: tuple of Path
-    # argument: a sentence that tells the user why an image was not added
-    refused = Signal(str)
+    image_pasted = Signal(object)  # argument: bytes of an image file, or a QImage
     focus_changed = Signal()
     edit_last_requested = Signal()  # emitted when Up is pressed in the empty field
 
@@ -105,8 +107,8 @@ class ComposerEdit(MessageEdit):
 
     @override
     def dragEnterEvent(self, e: QDragEnterEvent) -> None:
-        """Leave dragged files to the window, which accepts them everywhere."""
-        if _has_files(e.mimeData()):
+        """Leave dragged files and pictures to the window, which accepts them everywhere."""
+        if _has_files(e.mimeData()) or e.mimeData().hasImage():
             e.ignore()
         else:
             super().dragEnterEvent(e)
@@ -126,11 +128,17 @@ class ComposerEdit(MessageEdit):
             self.insertPlainText(break_long_lines(_unix_lines(source.text())))
             self.ensureCursorVisible()
         elif source.hasImage():
-            self.refused.emit(words.IMAGE_REFUSED)
+            self.image_pasted.emit(image_of(source))
 
 
 def _has_files(source: QMimeData) -> bool:
     return source.hasUrls() and any(url.isLocalFile() for url in source.urls())
+
+
+def image_of(source: QMimeData) -> bytes | QImage:
+    """Return a pasted or dropped picture as it is, or decoded if it has no file format."""
+    found = (bytes(source.data(kind).data()) for kind in _IMAGE_KINDS if source.hasFormat(kind))
+    return next(filter(None, found), None) or cast("QImage", source.imageData())
 
 
 def _unix_lines(text: str) -> str:

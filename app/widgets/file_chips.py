@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from PySide6.QtCore import QPoint, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
@@ -19,12 +20,15 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAbstractButton, QApplication, QFrame, QScrollArea, QWidget
 from typing_extensions import override
 
+from app.settings import PictureSize
 from app.theme.icons import GRID, Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Radius, Space, TextStyle, Type
 from app.viewmodels.attachments import Chip
 from app.widgets.icon_button import IconButton
 from app.widgets.menu import Menu, pop_up
+from app.widgets.menu_text import plain
+from app.widgets.transcript.rows.picture_shelf import PictureShelf, WantedImage
 from app.words import attachments as words
 
 _WIDTH, _HEIGHT = 304, 44
@@ -32,7 +36,7 @@ _MAX_ROWS = 3
 
 
 class FileChip(QAbstractButton):
-    """An attached file: icon, name, details, and a bar with the share that the model has read.
+    """An attached file: icon or thumbnail, name, details, and a bar with the share that is read.
 
     Return opens the file, Delete removes it, Alt+Left and Alt+Right move it.
     """
@@ -40,11 +44,13 @@ class FileChip(QAbstractButton):
     removed = Signal(int)  # argument: place of the chip
     opened = Signal(int)
     moved = Signal(int, int)  # arguments: place of the chip, new place
+    resized = Signal(int, object)  # arguments: place of the chip, PictureSize
     dropped = Signal(int, QPoint)  # arguments: place of the chip, position in the parent
 
-    def __init__(self, theme: Theme, place: int, parent: QWidget) -> None:
+    def __init__(self, theme: Theme, pictures: PictureShelf, place: int, parent: QWidget) -> None:
         super().__init__(parent)
         self._theme = theme
+        self._pictures = pictures
         self.place = place
         self.chip = Chip(name="", kind="")
         self._pressed_at: QPoint | None = None
@@ -54,6 +60,11 @@ class FileChip(QAbstractButton):
         self.close_button = IconButton(theme, Icon.CLOSE, words.REMOVE, self)
         self.close_button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.close_button.clicked.connect(lambda: self.removed.emit(self.place))
+        self.size_button = IconButton(theme, Icon.CHEVRON_DOWN, words.SIZE, self)
+        self.size_button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.size_button.clicked.connect(self._open_sizes)
+        self.size_button.hide()
+        pictures.arrived.connect(self.update)
         self.clicked.connect(lambda: self.opened.emit(self.place))
         theme.changed.connect(self.update)
 
@@ -62,7 +73,10 @@ class FileChip(QAbstractButton):
             return
         self.chip = chip
         self.setToolTip(chip.tip)
-        self.setAccessibleName(f"{chip.name}, {chip.details}" if chip.details else chip.name)
+        name = words.picture_name(chip.name) if chip.picture else chip.name
+        self.setAccessibleName(f"{name}, {chip.details}" if chip.details else name)
+        self.size_button.setVisible(bool(chip.sizes))
+        self._place_buttons()
         self.update()
 
     @override
@@ -77,11 +91,9 @@ class FileChip(QAbstractButton):
         )
         painter.setBrush(QColor(colors.hover if self.underMouse() else colors.canvas))
         painter.drawRoundedRect(box, Radius.CODE, Radius.CODE)
-        size = self._theme.scaled(GRID)
-        icon = QRectF(Space.M, (self.height() - size) / 2, size, size)
-        self._theme.icons.paint(painter, Icon.FILE, colors.secondary, icon)
-        left = icon.right() + Space.S
-        width = self.close_button.x() - left
+        left = self._paint_picture(painter) if chip.picture else self._paint_icon(painter)
+        end = self.close_button if self.size_button.isHidden() else self.size_button
+        width = end.x() - left
         scale = self.height() / _HEIGHT
         name = QRectF(left, 5 * scale, width, 18 * scale)
         details = QRectF(left, 22 * scale, width, 16 * scale)
@@ -89,6 +101,33 @@ class FileChip(QAbstractButton):
         self._paint_line(painter, Type.SMALL, colors.secondary, details, chip.details)
         if chip.share is not None and 0 < chip.share < 1:
             self._paint_bar(painter, box, chip.share)
+
+    def _paint_icon(self, painter: QPainter) -> float:
+        """Paint the icon of a file. Return the x coordinate of the text."""
+        size = self._theme.scaled(GRID)
+        icon = QRectF(Space.M, (self.height() - size) / 2, size, size)
+        self._theme.icons.paint(painter, Icon.FILE, self._theme.colors.secondary, icon)
+        return icon.right() + Space.S
+
+    def _paint_picture(self, painter: QPainter) -> float:
+        """Paint the thumbnail of a picture. Return the x coordinate of the text."""
+        assert self.chip.picture is not None
+        inset = Space.HAIR
+        side = self.height() - 2 * inset
+        rect = QRectF(inset, inset, side, side)
+        ratio = self.devicePixelRatioF()
+        dots = round(side * ratio)
+        wanted = WantedImage(self.chip.picture, dots, dots, round((Radius.CODE - inset) * ratio))
+        image = self._pictures.find(wanted)
+        if image is not None:
+            painter.drawImage(rect, image)
+        else:
+            size = self._theme.scaled(GRID)
+            sign = Icon.WARNING if self._pictures.is_missing(wanted) else Icon.PICTURE
+            icon = QRectF(0, 0, size, size)
+            icon.moveCenter(rect.center())
+            self._theme.icons.paint(painter, sign, self._theme.colors.secondary, icon)
+        return rect.right() + Space.S
 
     def _paint_line(
         self, painter: QPainter, style: TextStyle, color: str, rect: QRectF, text: str
@@ -114,9 +153,30 @@ class FileChip(QAbstractButton):
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        button = self.close_button
-        inset = (self.height() - button.height()) // 2
-        button.move(self.width() - button.width() - Space.S + Space.XS, inset)
+        self._place_buttons()
+
+    def _place_buttons(self) -> None:
+        right = self.width() - Space.S + Space.XS
+        for button in (self.close_button, self.size_button):
+            right -= button.width()
+            button.move(right, (self.height() - button.height()) // 2)
+
+    def _open_sizes(self) -> None:
+        """Open the menu of the sizes below its button."""
+        menu = Menu(self)
+        self._add_sizes(menu)
+        pop_up(menu, self.size_button.mapToGlobal(self.size_button.rect().bottomLeft()))
+
+    def _add_sizes(self, menu: Menu) -> None:
+        """Add the sizes that the picture can have, with their prices."""
+        for choice in self.chip.sizes:
+            action = menu.addAction(plain(choice.label))
+            action.setCheckable(True)
+            action.setChecked(choice.is_chosen)
+            action.triggered.connect(partial(self._choose_size, choice.size))
+
+    def _choose_size(self, size: PictureSize, *_checked: object) -> None:
+        self.resized.emit(self.place, size)
 
     @override
     def keyPressEvent(self, e: QKeyEvent) -> None:
@@ -135,6 +195,10 @@ class FileChip(QAbstractButton):
         menu, place = Menu(self), self.place
         if not self.chip.is_opening:
             menu.addAction(words.OPEN, lambda: self.opened.emit(place))
+            if self.chip.sizes:
+                menu.addSection(words.SIZE)
+                self._add_sizes(menu)
+                menu.addSeparator()
             menu.addAction(words.MOVE_LEFT, lambda: self.moved.emit(place, place - 1))
             menu.addAction(words.MOVE_RIGHT, lambda: self.moved.emit(place, place + 1))
         menu.addAction(words.REMOVE, lambda: self.removed.emit(place))
@@ -174,10 +238,12 @@ class FileChips(QScrollArea):
     removed = Signal(int)  # argument: place of a chip
     opened = Signal(int)
     moved = Signal(int, int)  # arguments: place of a chip, new place
+    resized = Signal(int, object)  # arguments: place of a chip, PictureSize
 
-    def __init__(self, theme: Theme, parent: QWidget) -> None:
+    def __init__(self, theme: Theme, pictures: PictureShelf, parent: QWidget) -> None:
         super().__init__(parent)
         self._theme = theme
+        self._pictures = pictures
         self._chips: list[FileChip] = []
         self._room = 0  # height that the rows may take
         self._inner = QWidget(self)
@@ -218,10 +284,11 @@ class FileChips(QScrollArea):
             self._place()
 
     def _make(self, place: int) -> FileChip:
-        chip = FileChip(self._theme, place, self._inner)
+        chip = FileChip(self._theme, self._pictures, place, self._inner)
         chip.removed.connect(self._on_removed)
         chip.opened.connect(self.opened)
         chip.moved.connect(self._on_moved)
+        chip.resized.connect(self.resized)
         chip.dropped.connect(self._on_dropped)
         chip.show()
         return chip

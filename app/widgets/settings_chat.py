@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 from app.controllers.models import ModelsController
 from app.controllers.preferences import Preferences
 from app.controllers.presets import PresetsController
+from app.settings import PictureSize
 from app.theme.icons import Icon
 from app.theme.palette import Theme
 from app.viewmodels.models import shown_name
@@ -23,7 +24,7 @@ from app.widgets.preset_menu import fill_defaults
 from app.widgets.row_list import RowList
 from app.widgets.segments import Segments
 from app.widgets.settings_page import SettingsPage
-from app.words import commands, settings as words
+from app.words import attachments, commands, settings as words
 
 
 class ChatPage(SettingsPage):
@@ -44,6 +45,8 @@ class ChatPage(SettingsPage):
         self._models = models
         keys: dict[object, str] = {one: send_key(return_sends=one) for one in (True, False)}
         self.send_key = Segments(words.SEND_WITH, keys, self)
+        sizes: dict[object, str] = {one: attachments.SIZES[one.value] for one in PictureSize}
+        self.picture_size = Segments(words.PICTURES, sizes, self)
         self.read_ahead = CheckBox(theme, commands.READ_AHEAD, self)
         self.name_chats = CheckBox(theme, words.NAME_CHATS, self)
         self.default = Button("", self)
@@ -58,6 +61,8 @@ class ChatPage(SettingsPage):
         self.default.setMenu(self._menu)
         self.add_row(words.SEND_WITH, self.send_key)
         self._send_note = self.add_note()
+        self.add_row(words.PICTURES, self.picture_size)
+        self.add_note(words.PICTURES_NOTE)
         self.add_row("", self.read_ahead)
         self.add_note(words.READ_AHEAD_NOTE)
         self.add_row("", self.name_chats)
@@ -68,6 +73,7 @@ class ChatPage(SettingsPage):
 
     def _connect(self) -> None:
         self.send_key.chosen.connect(self._on_key_chosen)
+        self.picture_size.chosen.connect(self._on_size_chosen)
         self.read_ahead.clicked.connect(self._preferences.toggle_read_ahead)
         self.name_chats.clicked.connect(self._preferences.toggle_name_chats)
         self._menu.aboutToShow.connect(self._fill)
@@ -78,10 +84,14 @@ class ChatPage(SettingsPage):
     def _on_key_chosen(self, return_sends: object) -> None:
         self._preferences.change(return_sends=return_sends)
 
+    def _on_size_chosen(self, size: object) -> None:
+        self._preferences.change(picture_size=size)
+
     def _refresh(self) -> None:
         value = self._preferences.value
         self.send_key.show_value(value.return_sends)
         self._send_note.setText(words.new_line(break_key(return_sends=value.return_sends)))
+        self.picture_size.show_value(value.picture_size)
         self.read_ahead.setChecked(value.read_ahead)
         self.name_chats.setChecked(value.name_chats)
 

@@ -12,6 +12,18 @@ COUNTING: Final = "Counting…"
 OPENING: Final = "Opening…"
 REMOVE: Final = "Remove"
 OPEN: Final = "Open"
+COPY_PICTURE: Final = "Copy Picture"
+SAVE_PICTURE: Final = "Save Picture As…"
+PASTED: Final = "Pasted picture"
+SIZE: Final = "Size for the model"
+# Keys: the values of PictureSize.
+SIZES: Final = {"small": "Small", "medium": "Medium", "full": "Full"}
+ACTUAL_SIZE: Final = "Actual Size"
+FIT: Final = "Fit to Window"
+COPY: Final = "Copy"
+SAVE_AS: Final = "Save As…"
+NOT_RESIZED: Final = "The picture can’t be found, so its size was not changed."
+NOT_COPIED: Final = "The picture can’t be found, so it was not copied."
 MOVE_LEFT: Final = "Move Left"
 MOVE_RIGHT: Final = "Move Right"
 DROP_HERE: Final = "Drop to attach"
@@ -21,6 +33,7 @@ WAIT: Final = "Wait until the files are opened, then send."
 MESSAGE_LINK: Final = "Links can’t be attached. Save the page as a file, then attach it."
 NO_ATTACHMENT: Final = "The file could not be attached."
 NO_ATTACHMENT_ADVICE: Final = "Attach another file, or paste its text."
+PICTURE_MISSING: Final = "Picture not found"
 BAD_PAGES: Final = "The file has none of these pages."
 NOT_ALL_ATTACHED: Final = "Not everything was attached."
 SOURCE_GONE: Final = "has been moved or deleted. Its text stays attached."
@@ -95,6 +108,25 @@ def lacks_pages(ranges: str) -> str:
     """Return a sentence about pages that the user chose and the attached text does not have."""
     noun = "page" if ranges.isdigit() else "pages"
     return f"The attached text does not contain {noun} {ranges}."
+
+
+def picture_name(name: str) -> str:
+    """Return the name of a picture for screen readers."""
+    return f"Picture {name}"
+
+
+def sees_none(model_name: str) -> str:
+    """Return the sentence that a model can't see the pictures of a message."""
+    return f"{model_name} can’t see pictures."
+
+
+def sees_none_of_chat(model_name: str) -> str:
+    """Return the sentence that a model can't see the pictures of earlier messages."""
+    return f"{model_name} can’t see pictures, and this chat has some."
+
+
+def picture_size(width: int, height: int) -> str:
+    return f"{width:,} \N{MULTIPLICATION SIGN} {height:,}"
 
 
 def first_share(percent: int) -> str:

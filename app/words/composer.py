@@ -8,7 +8,6 @@ from app.words import computer, units
 
 MESSAGE: Final = "Message"
 SEND: Final = "Send"
-IMAGE_REFUSED: Final = "Models here read text only. Describe the image, or paste its text."
 
 THINKING_TIP: Final = "Think before answering"
 THINKING_DEFAULT: Final = "Thinking: Auto"

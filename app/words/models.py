@@ -24,6 +24,7 @@ DEMO_MODEL: Final = "Demo model"
 DEMO_NOTE: Final = "Demo model, 135M: answers are often wrong"
 
 # Parts of a model's description, for example 9B · 4-bit · 5.2 GB.
+SEES: Final = "Sees pictures"
 TEXT_ONLY: Final = "Text only"
 
 NO_MODELS: Final = (

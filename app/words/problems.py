@@ -19,6 +19,10 @@ ANSWER_RUNNING_ADVICE: Final = "Stop it or wait for its end, then try again."
 MESSAGES_DELETED: Final = "Messages can be deleted once it has ended."
 MESSAGES_COME_BACK: Final = "Messages can come back once it has ended."
 OTHER_MODEL: Final = "Another model began this answer."
+UNSEEN_PICTURES: Final = "The model can’t see pictures."
+UNSEEN_PICTURES_ADVICE: Final = (
+    "Choose a model that sees pictures, or delete the message with them."
+)
 OTHER_MODEL_ADVICE: Final = "Choose that model to continue it, or regenerate the answer."
 OTHER_MODEL_GONE_ADVICE: Final = "Regenerate the answer with the model in use."
 

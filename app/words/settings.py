@@ -34,6 +34,11 @@ TEXT_SIZE: Final = "Text size"
 CONTRAST_NOTE: Final = "Stronger borders and clearer secondary text."
 
 SEND_WITH: Final = "Send with"
+PICTURES: Final = "Pictures"
+PICTURES_NOTE: Final = (
+    "The size in which a model gets an attached picture. A larger picture shows finer detail and takes "
+    "longer to read. Each picture can have its own size."
+)
 READ_AHEAD_NOTE: Final = (
     "Reads the open chat and long drafts before you send. On battery power, only the open chat is "
     "read."

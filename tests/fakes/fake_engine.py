@@ -406,8 +406,13 @@ def _part_ends(messages: tuple[Message, ...], chars_per_token: int) -> tuple[int
 
 
 def _costs(messages: tuple[Message, ...]) -> list[int]:
-    """Return the tokens of each message. The fake engine counts four characters as one token."""
-    return [len(message.content) // 4 + 4 for message in messages]
+    """Return the tokens of each message: one for four characters, and those of its pictures."""
+    return [
+        len(message.content) // 4
+        + 4
+        + sum(one.width * one.height // 1024 for one in message.pictures)
+        for message in messages
+    ]
 
 
 def _plan_of(request: Request) -> PromptPlan:

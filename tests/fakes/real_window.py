@@ -49,7 +49,12 @@ def real_core(
     return make_core(
         data_dir,
         lambda on_event: SwitchedEngine(
-            EngineConfig(use_openblas=False, disk_rest_s=0.0), on_event
+            EngineConfig(
+                use_openblas=False,
+                disk_rest_s=0.0,
+                picture_folder=make_paths(data_dir).pictures_dir,
+            ),
+            on_event,
         ),
         catalog=catalog or LocalModels(make_paths(data_dir)),
         origin=SystemOrigin(),

@@ -43,6 +43,7 @@ from app.widgets.commands import CommandId, MenuName
 from app.widgets.main_window import MainWindow
 from app.widgets.memory_window import MemoryView, MemoryWindow
 from app.widgets.models_window import ModelsTab, ModelsWindow
+from app.widgets.picture_window import PictureWindow
 from app.widgets.preset_sheet import PresetSheet
 from app.widgets.settings_server import ServerPage
 from app.widgets.settings_window import SettingsWindow
@@ -68,7 +69,7 @@ from engine.questions import NOTHING_CACHED, CacheReport, ReportCache
 from engine.usage import PromptPlan
 from tests.fakes.rig import DEMO, FakeCatalog, Progress, card
 from tests.fakes.stage import Stage
-from tests.screenshots import branches, organising, reasons, trouble
+from tests.screenshots import branches, organising, pictures, reasons, trouble
 from tests.screenshots.memory import empty_memory, memory
 from tests.screenshots.organising import SHORT_MS
 from tests.screenshots.server_requests import requests
@@ -865,6 +866,22 @@ SCENES = {
     "reading-ahead": WindowScene(reading_ahead, ("normal", "small")),
     "attaching": WindowScene(attaching, ("normal", "small")),
     "attached": WindowScene(attached, ("normal", "small")),
+    "picture-chip": WindowScene(partial(pictures.in_composer, older_chats, 1)),
+    "picture-chips": WindowScene(
+        partial(pictures.in_composer, older_chats, 3), ("normal", "small")
+    ),
+    "picture-sizes": WindowScene(partial(pictures.sizes, older_chats)),
+    "picture": WindowScene(partial(pictures.in_message, older_chats, 1), ("normal", "small")),
+    "pictures-three": WindowScene(
+        partial(pictures.in_message, older_chats, 3), ("normal", "small")
+    ),
+    "pictures-twelve": WindowScene(
+        partial(pictures.in_message, older_chats, 12), ("normal", "small")
+    ),
+    "picture-missing": WindowScene(partial(pictures.missing, older_chats)),
+    "pictures-edited": WindowScene(partial(pictures.editing, older_chats)),
+    "picture-unseen": WindowScene(partial(pictures.unseen, older_chats), ("normal", "small")),
+    "picture-window": WindowScene(partial(pictures.window, older_chats)),
     "long-file": WindowScene(long_file, ("normal", "small")),
     "long-files": WindowScene(partial(trouble.long_files, older_chats)),
     "rescued": WindowScene(partial(trouble.rescued, two_versions), ("normal", "small")),
@@ -951,6 +968,7 @@ def shoot(scene: WindowScene, view: View) -> QPixmap:
             *window.findChildren(WhyWindow),
             *window.findChildren(BranchMapWindow),
             *window.findChildren(CompareWindow),
+            *window.findChildren(PictureWindow),
             *window.findChildren(QDialog),
         )
         picture = _with_room(window.grab(), dialogs)

@@ -8,9 +8,11 @@ change, the view lays out the visible messages (ScrollAnchor), moves child widge
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from time import monotonic, perf_counter
 
 from PySide6.QtCore import QPointF, Qt, QUrl, Signal
@@ -26,6 +28,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAbstractItemView, QAbstractScrollArea, QApplication, QFrame, QWidget
 from typing_extensions import override
 
+from app.store.pictures import PictureFiles
 from app.theme.palette import Theme
 from app.viewmodels.lexer_shelf import LexerShelf
 from app.viewmodels.markdown import make_parser, make_typed_parser
@@ -59,12 +62,15 @@ from app.widgets.transcript.rows.find_matches import FindMatches
 from app.widgets.transcript.rows.formula_shelf import FormulaShelf
 from app.widgets.transcript.rows.layout_cache import LayoutCache
 from app.widgets.transcript.rows.look import Look, PaperLook
+from app.widgets.transcript.rows.picture_shelf import PictureShelf
 from app.widgets.transcript.rows.row import Target
 from app.widgets.transcript.search.find_controller import FindController
 from app.widgets.transcript.search.marks import MarkedBar
 from app.widgets.transcript.search.match_finder import MatchFinder
 from app.words import transcript as words
 from engine.types import Channel
+
+NO_PICTURES = PictureFiles(Path(os.devnull))  # a view of messages without pictures
 
 # If the view loses the focus for one of these reasons, the focused link or button stays marked.
 FOCUS_SURVIVES = (Qt.FocusReason.ActiveWindowFocusReason, Qt.FocusReason.PopupFocusReason)
@@ -89,6 +95,7 @@ class TranscriptView(QAbstractScrollArea):
         theme: Theme,
         parent: QWidget | None = None,
         *,
+        pictures: PictureFiles = NO_PICTURES,
         clock: Callable[[], float] = monotonic,
         open_url: Callable[[QUrl], object] = QDesktopServices.openUrl,
     ) -> None:
@@ -100,7 +107,8 @@ class TranscriptView(QAbstractScrollArea):
         bar = MarkedBar(theme, self)
         self.setVerticalScrollBar(bar)
         self._formulas = FormulaShelf(self)
-        look = Look(theme, self._formulas)
+        self._pictures = PictureShelf(pictures, self)
+        look = Look(theme, self._formulas, self._pictures)
         parsers = make_parser(), make_typed_parser()
         self._kit = RowKit(look, LexerShelf(), LayoutCache(), *parsers, FindMatches(), clock)
         stack = self._stack = MessageStack(self._kit)
@@ -222,8 +230,13 @@ class TranscriptView(QAbstractScrollArea):
 
     def paper_kit(self, page_height: int) -> RowKit:
         """Make a kit for the rows of printed pages. It shares the typeset formulas and lexers."""
-        look = PaperLook(self._theme, self._formulas, page_height)
+        look = PaperLook(self._theme, self._formulas, self._pictures, page_height)
         return replace(self._kit, look=look, cache=LayoutCache(), matches=FindMatches())
+
+    @property
+    def pictures(self) -> PictureShelf:
+        """The thumbnails, which the composer shows too."""
+        return self._pictures
 
     def text_of(self, key: str) -> str:
         """Return the text of a message, without streamed text that is not shown yet."""
@@ -243,7 +256,7 @@ class TranscriptView(QAbstractScrollArea):
 
     def statistics(self) -> TranscriptStatistics:
         """Return statistics of the layout work, for tests and benchmarks."""
-        is_idle = not self._idle.is_active and self._formulas.is_idle
+        is_idle = not self._idle.is_active and self._formulas.is_idle and self._pictures.is_idle
         return self._stack.statistics(is_idle=is_idle)
 
     # Layout and repainting.
@@ -338,13 +351,15 @@ class TranscriptView(QAbstractScrollArea):
         self._idle.colored.connect(self.viewport().update)
         self._tick.ticked.connect(self._reflow)
         self._formulas.arrived.connect(self._on_formulas)
+        self._pictures.arrived.connect(self.viewport().update)
         self.destroyed.connect(self._kit.shelf.close)
         # PySide finds no slot of a child while garbage collection destroys its parent, and the
         # AttributeError stops the slot that runs next. A function without a receiver is always called.
         self.destroyed.connect(partial(FormulaShelf.close, self._formulas))
+        self.destroyed.connect(partial(PictureShelf.close, self._pictures))
 
     def _apply_look(self) -> None:
-        self._kit.look = Look(self._theme, self._formulas, self._zoom)
+        self._kit.look = Look(self._theme, self._formulas, self._pictures, self._zoom)
         self._kit.cache.clear()
         self._idle.unfinished.clear()
         self._stack.rebuild_rows()

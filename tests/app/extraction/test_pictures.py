@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageChops, ImageOps
 
-from app.conversation.attachments import PICTURE_AREAS, PictureSize
+from app.conversation.attachments import PICTURE_AREAS
 from app.extraction.extractor import Extracted, Extractor
 from app.extraction.pictures import THUMBNAIL_SIDE
 from app.extraction.refusal import Refused, RefusedFileError
+from app.settings import PictureSize
 from app.words import attachments as words
 from engine.types import picture_digest
 from tests.fakes import picture_files as pictures

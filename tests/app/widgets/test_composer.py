@@ -7,7 +7,7 @@ from time import process_time
 
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
-from PySide6.QtGui import QDragEnterEvent, QImage, QInputMethodEvent
+from PySide6.QtGui import QDragEnterEvent, QInputMethodEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
@@ -18,6 +18,8 @@ from app.theme.palette import Theme
 from app.theme.tokens import Type
 from app.widgets.composer import Composer
 from app.widgets.send_button import SendState
+from app.widgets.transcript.rows.picture_shelf import PictureShelf
+from app.widgets.transcript.view import NO_PICTURES
 from tests.fakes.fake_engine import FACTS
 from tests.fakes.stage import CTRL, SHIFT, Key
 
@@ -27,7 +29,7 @@ def composer(qtbot: QtBot, qapp: QApplication) -> Iterator[Composer]:
     theme = Theme(qapp, Appearance.LIGHT)
     window = QWidget()
     qtbot.addWidget(window)
-    composer = Composer(theme, window)
+    composer = Composer(theme, PictureShelf(NO_PICTURES, window), window)
     window.resize(700, 400)
     composer.resize(700, composer.sizeHint().height())
     window.show()
@@ -163,17 +165,6 @@ def paste(composer: Composer, text: str) -> float:
     began = process_time()
     composer.edit.insertFromMimeData(mime)
     return process_time() - began
-
-
-def test_pasted_image_is_refused_with_a_reason(composer: Composer) -> None:
-    refused: list[str] = []
-    composer.refused.connect(refused.append)
-    clipboard = QApplication.clipboard()
-    clipboard.setImage(QImage(4, 4, QImage.Format.Format_RGB32))
-    QTest.keyClick(composer.edit, Key.Key_V, CTRL)
-    assert refused == ["Models here read text only. Describe the image, or paste its text."]
-    assert composer.text == ""
-    clipboard.clear()
 
 
 def test_pasted_files_are_reported_and_not_inserted(composer: Composer) -> None:

@@ -20,7 +20,9 @@ from app.widgets.transcript.rows.actions import (
 )
 from app.widgets.transcript.rows.formula_shelf import FormulaShelf
 from app.widgets.transcript.rows.look import Look
+from app.widgets.transcript.rows.picture_shelf import PictureShelf
 from app.widgets.transcript.rows.row import Paint, RowAction
+from app.widgets.transcript.view import NO_PICTURES
 from tests.app.viewmodels.test_items import EMPTY, USAGE, finished, send
 from tests.fakes.pixels import pixels_of
 from tests.fakes.transcript_samples import answer, question
@@ -31,7 +33,7 @@ ALL = "58 tok/s · first word 0.11 s · 212 tokens"
 @pytest.mark.parametrize(("width", "is_cut"), [(600, False), (320, True), (230, True)])
 def test_figures_end_inside_a_narrow_column(theme: Theme, width: int, is_cut: bool) -> None:
     shelf = FormulaShelf()
-    row = answer_actions(Look(theme, shelf), answer(0, "Yes."))
+    row = answer_actions(Look(theme, shelf, PictureShelf(NO_PICTURES)), answer(0, "Yes."))
     row.measure(width)
     figures = [hit for hit in row.hits() if ALL in hit.tip]
     assert bool(figures) == is_cut
@@ -45,7 +47,7 @@ def test_answer_with_drafts_claims_no_gain_in_speed(theme: Theme) -> None:
     _user, reply = TranscriptItems().of(finished(send(EMPTY, 1), usage), {})
     assert reply.state_line is not None
     shelf = FormulaShelf()
-    row = answer_actions(Look(theme, shelf), reply)
+    row = answer_actions(Look(theme, shelf, PictureShelf(NO_PICTURES)), reply)
     row.measure(600)
     tips = [hit.tip for hit in row.hits() if hit.target.action is RowAction.EXPLAIN]
     assert tips == [reply.state_line.explained]
@@ -59,7 +61,7 @@ def test_figures_of_a_continued_answer_say_that_they_are_about_its_last_part() -
 
 def test_buttons_stay_in_place_when_a_second_version_appears(theme: Theme) -> None:
     shelf = FormulaShelf()
-    look = Look(theme, shelf)
+    look = Look(theme, shelf, PictureShelf(NO_PICTURES))
     for actions, item in ((answer_actions, answer(0, "Yes.")), (user_actions, question(0))):
         places: list[dict[str, QRectF]] = []
         for version in (Version(1, 1), Version(2, 2)):
@@ -77,7 +79,7 @@ def test_buttons_of_a_message_fit_the_narrowest_window_with_larger_text(
     theme: Theme, actions: Callable[[Look, TranscriptItem], ActionsRow]
 ) -> None:
     shelf = FormulaShelf()
-    look = Look(theme, shelf, 2.0)
+    look = Look(theme, shelf, PictureShelf(NO_PICTURES), 2.0)
     width = look.column(376)  # a window of 640 px with its sidebar
     row = actions(look, replace(answer(0, "Yes."), version=Version(2, 3)))
     assert row.measure(width) == look.px(28)
@@ -95,7 +97,9 @@ def test_name_of_the_model_stays_on_show_where_several_answered(
 ) -> None:
     shelf = FormulaShelf()
     figures = ReplyFigures(num_tokens=212, model_name="Tiny", names_model=names_model)
-    row = answer_actions(Look(theme, shelf), replace(answer(0, "Yes."), figures=figures))
+    row = answer_actions(
+        Look(theme, shelf, PictureShelf(NO_PICTURES)), replace(answer(0, "Yes."), figures=figures)
+    )
     image = QImage(600, row.measure(600), QImage.Format.Format_ARGB32)
     image.fill(Qt.GlobalColor.transparent)
     painter = QPainter(image)

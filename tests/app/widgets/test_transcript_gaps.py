@@ -18,7 +18,9 @@ from app.widgets.transcript.rows.formula_shelf import FormulaShelf
 from app.widgets.transcript.rows.gap import GapRow, StateRow
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.notes import CutLink, CutRow
+from app.widgets.transcript.rows.picture_shelf import PictureShelf
 from app.widgets.transcript.rows.row import RowAction
+from app.widgets.transcript.view import NO_PICTURES
 from tests.fakes.pixels import pixels_of
 from tests.fakes.transcript_samples import READING, answer, question, restored
 from tests.fakes.transcript_stage import HEIGHT, LEFT, WIDTH, TranscriptStage
@@ -130,7 +132,7 @@ def test_state_line_of_a_few_letters_is_left_out(
     theme: Theme, width: int, *, is_shown: bool
 ) -> None:
     """A narrow window showed "…" beside the buttons of the question."""
-    row = StateRow(Look(theme, FormulaShelf()), state_line(restored()))
+    row = StateRow(Look(theme, FormulaShelf(), PictureShelf(NO_PICTURES)), state_line(restored()))
     row.measure(width)
     (said,) = row.hits()
     assert (said.rect.width() > 0) == is_shown
@@ -141,7 +143,7 @@ def test_progress_takes_the_place_of_the_buttons_in_a_narrow_column(
     theme: Theme, width: int, *, has_buttons: bool
 ) -> None:
     """With larger text and the inspector open, the line was "… · Stop"."""
-    look = Look(theme, FormulaShelf(), 1.5)
+    look = Look(theme, FormulaShelf(), PictureShelf(NO_PICTURES), 1.5)
     row = GapRow(look)
     row.show(user_actions(look, question(0, "H")), state_line(READING))
     row.measure(width)
@@ -155,7 +157,7 @@ def test_progress_takes_the_place_of_the_buttons_in_a_narrow_column(
 def test_note_on_a_cut_answer_is_whole_in_its_tooltip_in_a_narrow_column(
     theme: Theme,
 ) -> None:
-    look = Look(theme, FormulaShelf(), 2.0)
+    look = Look(theme, FormulaShelf(), PictureShelf(NO_PICTURES), 2.0)
     row = CutRow(look, "Reached the limit of 4,096 tokens", CutLink(RowAction.CONTINUE, "Continue"))
     row.measure(900)
     (link,) = row.hits()

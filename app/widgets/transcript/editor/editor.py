@@ -30,9 +30,9 @@ from app.viewmodels.attachments import Chip
 from app.widgets.button import Button
 from app.widgets.line_height import Sentences
 from app.widgets.message_edit import MessageEdit
-from app.widgets.transcript.rows.file_row import FileRow
+from app.widgets.transcript.rows.file_row import file_rows
 from app.widgets.transcript.rows.look import Look
-from app.widgets.transcript.rows.row import Paint
+from app.widgets.transcript.rows.row import Paint, TranscriptRow
 from app.words import dialogs, transcript as words
 from engine.types import Role
 
@@ -75,7 +75,7 @@ class MessageEditor(QWidget):
         super().__init__(parent)
         self._look = look
         self._files = tuple(files)
-        self._file_rows: list[FileRow] = []
+        self._file_rows: list[TranscriptRow] = []
         self._room = 0  # maximum width of a line of text in pixels
         self._column = 0  # maximum width of the editor in pixels
         self._view_height = 0  # height of the transcript's view in pixels
@@ -157,7 +157,7 @@ class MessageEditor(QWidget):
         self._text.setFont(face.font)
         self._text.setStyleSheet(f"font-size: {look.px(Type.BODY.size)}px;")
         self._text.setTabStopDistance(face.tab)
-        self._file_rows = [FileRow(look, place, chip) for place, chip in enumerate(self._files)]
+        self._file_rows = file_rows(look, self._files)
         self._fit()
         self.update()
 
@@ -228,6 +228,7 @@ class MessageEditor(QWidget):
         self._text.textChanged.connect(self._on_text_changed)
         self._text.textChanged.connect(self.text_changed)
         self._text.resized.connect(self._fit)
+        self._look.pictures.arrived.connect(self.update)
 
     def _submit(self) -> None:
         if self.text.strip():

@@ -7,6 +7,7 @@ regenerate, edit or save, it emits a signal to a controller.
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum, auto
 
 from PySide6.QtCore import QObject, QUrl, Signal
 from PySide6.QtGui import QGuiApplication
@@ -20,12 +21,22 @@ from app.widgets.transcript.rows.row import RowAction
 LINK_SCHEMES = frozenset({"http", "https", "mailto"})
 
 
+class PictureAction(Enum):
+    """The actions on a picture of a message."""
+
+    OPEN = auto()
+    COPY = auto()
+    SAVE = auto()
+
+
 class ClickActions(QObject):
     """Carries out the clicks reported by `Pointer` and the actions requested by screen readers."""
 
     requested = Signal(str, object)  # arguments: key of the message, RowAction
     # arguments: key of the message, place of one of its attached files
     file_requested = Signal(str, int)
+    # arguments: key of the message, place of a picture among its attachments, PictureAction
+    picture_requested = Signal(str, int, object)
     save_requested = Signal(str, str)  # arguments: suggested file name, text to save
     folded = Signal()  # the heights of rows have changed, so the view must lay them out again
 
@@ -55,6 +66,10 @@ class ClickActions(QObject):
         else:
             self.requested.emit(layout.item.key, action)
 
+    def act_on_picture(self, message: int, place: int, action: PictureAction) -> None:
+        """Request an action on a picture of a message."""
+        self.picture_requested.emit(self._stack.layouts[message].item.key, place, action)
+
     def carry_out(self, click: Click) -> None:
         """Carry out the action of the clicked link or button."""
         layout = self._stack.layouts[click.message]
@@ -70,7 +85,7 @@ class ClickActions(QObject):
                 self.save_requested.emit(click.at.row.file_name, click.at.row.text)
             case RowAction.OPEN_LINK:
                 self.open_link(target.link)
-            case RowAction.OPEN_FILE:
+            case RowAction.OPEN_FILE | RowAction.OPEN_PICTURE:
                 self.file_requested.emit(layout.item.key, int(target.link))
             case RowAction.TOGGLE_THINKING | RowAction.TOGGLE_FOLD | RowAction.TOGGLE_DETAILS:
                 self._toggle(click)

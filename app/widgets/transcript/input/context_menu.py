@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from PySide6.QtCore import QPoint, QPointF
 from PySide6.QtGui import QGuiApplication
@@ -12,13 +13,13 @@ from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 from app.viewmodels.state_line import Planned
 from app.viewmodels.transcript import ItemStatus
 from app.widgets.menu import Menu, pop_up
-from app.widgets.transcript.input.click_actions import ClickActions
+from app.widgets.transcript.input.click_actions import ClickActions, PictureAction
 from app.widgets.transcript.layout.placement import ScrollAnchor
 from app.widgets.transcript.layout.stack import MessageStack
 from app.widgets.transcript.layout.text_selection import TextSelection
 from app.widgets.transcript.messages.places import MessageHit
 from app.widgets.transcript.rows.row import RowAction
-from app.words import commands, transcript as words
+from app.words import attachments, commands, transcript as words
 from engine.types import Role
 
 
@@ -56,6 +57,8 @@ class ContextMenu:
             menu.addSeparator()
         if hit is not None and hit.at.target.action is RowAction.EXPLAIN and hit.at.target.link:
             _add_formula(menu, latex=hit.at.target.link, why=hit.tip)
+        if hit is not None and hit.at.target.action is RowAction.OPEN_PICTURE:
+            _add_picture(menu, actions, message, int(hit.at.target.link))
         if selected:
             menu.addAction(commands.COPY, lambda: QGuiApplication.clipboard().setText(selected))
         menu.addAction(words.COPY_MESSAGE, lambda: actions.act(message, RowAction.COPY_MESSAGE))
@@ -70,6 +73,17 @@ def _add_formula(menu: Menu, *, latex: str, why: str) -> None:
     if why:
         menu.addAction(why).setEnabled(False)
     menu.addAction(words.COPY_LATEX, lambda: QGuiApplication.clipboard().setText(latex))
+    menu.addSeparator()
+
+
+def _add_picture(menu: Menu, actions: ClickActions, message: int, place: int) -> None:
+    """Add the entries for a picture."""
+    for text, action in (
+        (attachments.OPEN, PictureAction.OPEN),
+        (attachments.COPY_PICTURE, PictureAction.COPY),
+        (attachments.SAVE_PICTURE, PictureAction.SAVE),
+    ):
+        menu.addAction(text, partial(actions.act_on_picture, message, place, action))
     menu.addSeparator()
 
 

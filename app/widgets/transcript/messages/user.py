@@ -24,7 +24,7 @@ from app.widgets.transcript.messages.content import MessageRows, MessageShape
 from app.widgets.transcript.messages.places import TextSections
 from app.widgets.transcript.rows.actions import user_actions
 from app.widgets.transcript.rows.editor import EditorRow
-from app.widgets.transcript.rows.file_row import FileRow
+from app.widgets.transcript.rows.file_row import file_rows
 from app.widgets.transcript.rows.gap import GapRow
 from app.widgets.transcript.rows.notes import LinkRow
 from app.widgets.transcript.rows.row import RowAction, Target, TextRow, TranscriptRow
@@ -153,9 +153,8 @@ class UserContent:
         )
 
     def _file_rows(self) -> list[TranscriptRow]:
-        """Return the rows of the attached files, which are above the text."""
-        look = self._kit.look
-        return [FileRow(look, place, chip) for place, chip in enumerate(self.item.files)]
+        """Return the rows of the attached pictures and files, which are above the text."""
+        return file_rows(self._kit.look, self.item.files)
 
     def _drop_text(self) -> None:
         self._markdown = None

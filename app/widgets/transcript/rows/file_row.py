@@ -1,6 +1,8 @@
-"""The row of an attached file in a user's message: icon, name, pages. Main thread only."""
+"""The rows of the attachments of a user's message. Main thread only."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF
@@ -10,13 +12,24 @@ from app.theme.icons import Icon
 from app.theme.tokens import Size, Space, Type
 from app.viewmodels.attachments import Chip
 from app.widgets.transcript.rows.look import Look
+from app.widgets.transcript.rows.picture_row import PictureRow
 from app.widgets.transcript.rows.row import Hit, Paint, RowAction, Target, TranscriptRow
 
 _ICON = 16
 
 
+def file_rows(look: Look, chips: Sequence[Chip]) -> list[TranscriptRow]:
+    """Return the rows of attachments: the pictures in one row, then each file."""
+    pictures = [(place, chip) for place, chip in enumerate(chips) if chip.picture is not None]
+    files = [(place, chip) for place, chip in enumerate(chips) if chip.picture is None]
+    rows: list[TranscriptRow] = [PictureRow(look, pictures)] if pictures else []
+    for place, chip in files:
+        rows.append(FileRow(look, place, chip))
+    return rows
+
+
 class FileRow(TranscriptRow):
-    """An attached file. A click opens it."""
+    """An attached file: icon, name, pages. A click opens it."""
 
     def __init__(self, look: Look, place: int, chip: Chip) -> None:
         self._look = look

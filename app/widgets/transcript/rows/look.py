@@ -17,6 +17,7 @@ from app.theme.tokens import LIGHT, Colors, Size, Space, TextStyle, Type
 from app.viewmodels.blocks import TextMark
 from app.viewmodels.highlight import Ink
 from app.widgets.transcript.rows.formula_shelf import FormulaShelf
+from app.widgets.transcript.rows.picture_shelf import PictureShelf
 
 _BOLD = 600
 # Factor for the font size of inline code. Without it, code looks larger than the text around it.
@@ -46,8 +47,11 @@ class Look:
     # clicked: rows wrap, shrink or leave out what the screen scrolls or offers.
     page_height: int | None = None
 
-    def __init__(self, theme: Theme, formulas: FormulaShelf, zoom: float = 1.0) -> None:
+    def __init__(
+        self, theme: Theme, formulas: FormulaShelf, pictures: PictureShelf, zoom: float = 1.0
+    ) -> None:
         self.formulas = formulas
+        self.pictures = pictures
         self.colors: Colors = theme.colors
         self.icons = theme.icons
         self.zoom = zoom
@@ -159,8 +163,10 @@ class Look:
 class PaperLook(Look):
     """The look of printed pages: light colours and normal size in every appearance and zoom."""
 
-    def __init__(self, theme: Theme, formulas: FormulaShelf, page_height: int) -> None:
-        super().__init__(theme, formulas)
+    def __init__(
+        self, theme: Theme, formulas: FormulaShelf, pictures: PictureShelf, page_height: int
+    ) -> None:
+        super().__init__(theme, formulas, pictures)
         self.colors = LIGHT
         self.page_height = page_height
 

@@ -54,6 +54,7 @@ class RowAction(Enum):
     COPY_DETAILS = auto()
     OPEN_LINK = auto()
     OPEN_FILE = auto()
+    OPEN_PICTURE = auto()
     EXPLAIN = auto()  # a click does nothing; the target only has a tooltip
 
 
@@ -70,7 +71,7 @@ class Target:
     """The identity of a link or button in a row."""
 
     action: RowAction
-    # Address of an OPEN_LINK, place of an OPEN_FILE, LaTeX of the EXPLAIN of a formula; else empty.
+    # Address of an OPEN_LINK, place of an OPEN_FILE or OPEN_PICTURE, LaTeX of the EXPLAIN of a formula; else empty.
     link: str = ""
 
 

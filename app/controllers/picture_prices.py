@@ -1,0 +1,81 @@
+"""The tokens and the time that the pictures of the draft on show cost, in each size. Main thread."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PySide6.QtCore import QObject, Signal
+
+from app.bridge.engine_bridge import EngineBridge
+from app.controllers.desk import Desk
+from app.controllers.library import LibraryController
+from app.controllers.models import ModelsController
+from app.controllers.reading_rate import ReadingRate
+from app.conversation.attachments import AttachedPicture, view_size
+from app.settings import PictureSize
+from app.viewmodels.picture_price import PicturePrice
+from engine.questions import PicturesCounted
+
+ViewSize = tuple[int, int]  # width and height in pixels
+
+
+class PicturePrices(QObject):
+    """Asks the engine once for each size of a picture, as long as a model is loaded."""
+
+    changed = Signal()
+
+    def __init__(
+        self,
+        bridge: EngineBridge,
+        desk: Desk,
+        models: ModelsController,
+        library: LibraryController,
+        rate: ReadingRate,
+    ) -> None:
+        super().__init__()
+        self._bridge = bridge
+        self._desk = desk
+        self._models = models
+        self._library = library
+        self._rate = rate
+        self._facts = models.status.facts
+        self._asked: set[ViewSize] = set()
+        self._num_tokens: dict[ViewSize, int] = {}
+        rate.changed.connect(self.changed)
+        desk.changed.connect(self._refresh)
+        library.current_changed.connect(self._refresh)
+        models.status_changed.connect(self._refresh)
+
+    def price(self, picture: AttachedPicture, size: PictureSize) -> PicturePrice | None:
+        """Return the price of a picture in a size; None if it is not counted."""
+        num_tokens = self._num_tokens.get(view_size(picture.width, picture.height, size))
+        if num_tokens is None:
+            return None
+        return PicturePrice(num_tokens, self._rate.time(0, num_tokens))
+
+    def _refresh(self) -> None:
+        """Ask for the sizes that are not known yet, of all pictures of the draft on show."""
+        facts = self._models.status.facts
+        if facts is not self._facts:
+            self._facts = facts
+            self._asked.clear()
+            self._num_tokens.clear()
+            self.changed.emit()
+        if facts is None or not facts.sees:
+            return
+        files = self._desk.get(self._library.current).draft_attachments
+        pictures = [file.picture for file in files if file.picture is not None]
+        wanted = {
+            view_size(one.width, one.height, size) for one in pictures for size in PictureSize
+        }
+        new = tuple(sorted(wanted - self._asked))
+        if new:
+            self._asked.update(new)
+            asked = self._bridge.engine.count_pictures(new)
+            self._bridge.when_answered(asked, partial(self._on_counted, facts.path, new))
+
+    def _on_counted(self, path: str, sizes: tuple[ViewSize, ...], counted: PicturesCounted) -> None:
+        facts = self._facts
+        if facts is not None and facts.path == path:
+            self._num_tokens.update(zip(sizes, counted.num_tokens, strict=True))
+            self.changed.emit()
