@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.pictures [--tokens 1200] [--rounds 9]
 
-The model is a tiny random Qwen3.5 with a vision tower. Prints one JSON line for each figure:
+The model is a small random Qwen3.5 with a vision tower. Prints one JSON line for each figure:
 
     second    time to the first token of the second question, picture / text, medians and their ratio
     questions tokens fed for 20 questions about one picture: the first, then the most of the others
@@ -40,6 +40,8 @@ from tests.fakes.inline_engine import InlineClient
 from tests.fakes.seeing_model import build_seeing, write_picture
 
 SIDE = 32  # pixels of a token
+# Large enough that a chunk of text takes longer than a prompt may take between two steps of an answer.
+SIZES = {"hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 6}
 LONG_ANSWER = ForcedReply(text="A list of numbers: " + "0 1 2 3 4 5 6 7 8 9 " * 4000)
 
 
@@ -164,7 +166,7 @@ def main() -> None:
             picture_folder=root / "pictures",
         )
         client = InlineClient(config)
-        load_model(client, build_seeing(root / "model"), lambda _: None)
+        load_model(client, build_seeing(root / "model", sizes=SIZES), lambda _: None)
         columns = 40
         size = (columns * SIDE, max(1, args.tokens // columns) * SIDE)
         picture = write_picture(root / "pictures", *size)
