@@ -1,4 +1,4 @@
-"""Read the files of pictures in a thread, while the engine thread goes on. No mlx."""
+"""Read the files of pictures in a thread beside the engine thread. No mlx."""
 
 from __future__ import annotations
 
