@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QApplication
 
 from app.conversation.attachments import PictureContent
 from app.store.backups import backups_of
@@ -11,6 +15,14 @@ from app.store.pictures import UNUSED_KEPT_S
 from engine.problem import Problem
 from tests.app.store.test_attachments import photo
 from tests.fakes.stage import Stage
+
+
+@pytest.fixture
+def stage(qapp: QApplication, tmp_path: Path) -> Iterator[Stage]:
+    stage = Stage(tmp_path, sees=True)
+    yield stage
+    stage.close()
+
 
 CONTENT = PictureContent(b"original", b"view", b"thumbnail")
 
