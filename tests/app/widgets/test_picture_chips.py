@@ -200,7 +200,6 @@ def test_price_has_the_time_once_a_rate_is_measured(stage: Stage, photo: Path) -
 def test_unanswered_count_leaves_the_size_in_pixels(stage: Stage, photo: Path) -> None:
     stage.engine.facts = replace(FACTS, sees=False)
     stage.core.models.load_again()
-    stage.engine.finish_load()
     stage.settle()
     drop(stage, photo)
     assert chip(stage).details == "2,400 \N{MULTIPLICATION SIGN} 1,600"
