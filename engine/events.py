@@ -325,6 +325,7 @@ class IdleWorking:
     done: int  # number of tokens fed so far
     total: int  # number of tokens to feed in total
     num_cached: int = 0  # number of tokens of the prompt that were cached before
+    reads_pictures: bool = False  # True if some of the tokens stand for pictures
 
 
 @dataclass(frozen=True, slots=True)

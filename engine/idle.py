@@ -358,7 +358,16 @@ class Idler:
         self._job = self._task = None
 
     def _report_working(self, job: IdleJob) -> None:
-        self._emit(IdleWorking(job.conversation_id, job.kind, job.done, job.total, job.num_cached))
+        self._emit(
+            IdleWorking(
+                job.conversation_id,
+                job.kind,
+                job.done,
+                job.total,
+                job.num_cached,
+                job.reads_pictures,
+            )
+        )
         self._has_reported = True
 
     def _report_stopped(self) -> bool:

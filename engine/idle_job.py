@@ -29,6 +29,11 @@ class IdleJob(Protocol):
         ...
 
     @property
+    def reads_pictures(self) -> bool:
+        """True if the job feeds pictures, which takes longer than text of the same length."""
+        ...
+
+    @property
     def done(self) -> int:
         """Number of tokens that the job has fed so far."""
         ...

@@ -98,6 +98,7 @@ class PromptPlan:
     restored_disk: int = 0
     # Number of restored tokens that were fed before the request, while the engine was idle.
     restored_ahead: int = 0
+    picture_tokens: int = 0  # number of fed tokens that stand for pictures
     reasons: tuple[Reason, ...] = ()  # reasons for all fed tokens, in prompt order
 
     @property

@@ -1,6 +1,6 @@
 """The time that the model in use takes to read, as measured on this computer. Main thread.
 
-Requests and read-aheads are measured alike, in pieces: tokens fed, and the time that this took. The
+Requests and read-aheads of text are measured alike, in pieces: tokens fed, and the time that this took. The
 measurements of each model are kept in a file, so a rate is known from the first message on.
 """
 
@@ -46,6 +46,9 @@ class _Read:
     since: float  # Origin.tick()
     is_measured: bool = False  # True after the first measurement
     is_alone: bool = True  # False once another request ran beside it, which made it slower
+    is_text: bool = (
+        True  # False if it feeds pictures, which take longer than text of the same length
+    )
 
 
 class ReadingRate(QObject):
@@ -133,7 +136,9 @@ class ReadingRate(QObject):
         match event:
             case RequestStarted(request_id=request_id, plan=plan):
                 total = plan.prompt_tokens - plan.restored
-                self._requests[request_id] = self._begin(plan.restored, total)
+                read = self._begin(plan.restored, total)
+                read.is_text = not plan.picture_tokens
+                self._requests[request_id] = read
                 if len(self._requests) > 1:
                     for read in self._requests.values():
                         read.is_alone = False
@@ -151,7 +156,8 @@ class ReadingRate(QObject):
                 pass
 
     def _on_idle_changed(self, event: IdleEvent) -> None:
-        if not isinstance(event, IdleWorking) or not event.kind.is_reading:
+        is_reading = isinstance(event, IdleWorking) and event.kind.is_reading
+        if not isinstance(event, IdleWorking) or not is_reading or event.reads_pictures:
             self._ahead = None
             return
         ahead = self._ahead
@@ -174,7 +180,7 @@ class ReadingRate(QObject):
         """
         position, now = read.start + done, self._origin.tick()
         share = read.total // _SHARE if read.is_measured else 0
-        if read.is_alone and position - read.position >= max(MIN_MEASURED, share):
+        if read.is_alone and read.is_text and position - read.position >= max(MIN_MEASURED, share):
             self._pace.note(read.position, position, now - read.since, now)
             read.position, read.since, read.is_measured = position, now, True
             self._on_measured()

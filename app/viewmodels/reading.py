@@ -90,8 +90,11 @@ def saved_ms(usage: Usage, pace: ReadingPace) -> float:
 
 
 def note_usage(pace: ReadingPace, usage: Usage, now: float) -> None:
-    """Add the reading of a whole request to the measurements, unless it was too short."""
-    num_fed = usage.plan.replayed + usage.plan.read
+    """Add the reading of a whole request to the measurements, unless it was too short.
+
+    Pictures take longer than text of the same length, so a prompt with pictures is not measured.
+    """
+    num_fed = 0 if usage.plan.picture_tokens else usage.plan.replayed + usage.plan.read
     if num_fed >= MIN_MEASURED and usage.output_tokens:
         start = usage.plan.restored
         pace.note(start, start + num_fed, usage.prefill_ms / 1000, now)

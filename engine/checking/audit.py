@@ -43,6 +43,7 @@ class AuditJob:
     conversation_id = None
     kind = IdleKind.AUDIT
     num_cached = 0
+    reads_pictures = False
 
     def __init__(
         self,

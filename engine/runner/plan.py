@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from engine.chat.prompt import Prompt
+from engine.picture_ids import picture_spans
 from engine.runner.explain import PrefixHit, explain
 from engine.runner.history import Known
 from engine.types import Request
@@ -39,6 +40,11 @@ def plan_prompt(
         matched=found.matched,
         restored_disk=min(found.on_disk, found.restored),
         restored_ahead=found.fed_ahead,
+        picture_tokens=sum(
+            span.end - span.start
+            for span in picture_spans(prompt.token_ids[:end])
+            if span.start >= found.restored
+        ),
         reasons=reasons,
     )
 

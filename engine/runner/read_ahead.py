@@ -36,7 +36,7 @@ class ReadAheadJob:
         self.kind = IdleKind.DRAFT if task.is_draft else IdleKind.READ_AHEAD
         self.num_cached = prefill.start
         self.total = prefill.end - prefill.start  # number of tokens to feed
-        self._is_text = not prefill.reads_pictures
+        self.reads_pictures = prefill.reads_pictures
 
     @property
     def done(self) -> int:
@@ -45,7 +45,8 @@ class ReadAheadJob:
     def step(self) -> bool:
         """Feed one chunk, or a part of it. Return False once all chunks are fed and published."""
         with self._abandoned_on_error():
-            self._prefill.step(self._prefill.end, math.inf if self._is_text else _PIECE_S)
+            seconds = _PIECE_S if self.reads_pictures else math.inf
+            self._prefill.step(self._prefill.end, seconds)
             if self._prefill.chunks or self._prefill.is_computing:
                 return True
             self._publish(self._prefill.lease)

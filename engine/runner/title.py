@@ -127,6 +127,7 @@ class TitleJob:
         self._sequence = sequence
         self.conversation_id = sequence.request.conversation_id
         self.num_cached = sequence.prefill.start
+        self.reads_pictures = sequence.prefill.reads_pictures
         num_read = sequence.prefill.end - self.num_cached
         self.total = num_read + MAX_TITLE_TOKENS  # a title may be shorter
 

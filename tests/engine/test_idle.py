@@ -39,6 +39,7 @@ class CountingJob:
     on_made: Callable[[str], None] = lambda _: None
     done: int = 0
     num_cached: int = 0
+    reads_pictures: bool = False
     is_stopped: bool = False
     fails: bool = False
 

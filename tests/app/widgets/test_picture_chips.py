@@ -22,6 +22,7 @@ from app.widgets.menu import Menu
 from app.widgets.picture_window import PictureWindow
 from app.widgets.settings_chat import ChatPage
 from app.words import attachments as words
+from engine.events import IdleKind, IdleStopped, IdleWorking
 from engine.problem import Problem
 from engine.questions import CountPictures
 from tests.fakes.fake_engine import FACTS
@@ -289,3 +290,17 @@ def test_picture_dragged_from_a_web_page_is_attached(stage: Stage) -> None:
     mime.setImageData(scene(64, 48))
     drop_data(stage, mime)
     assert [(one.width, one.height) for one in pictures(stage)] == [(64, 48)]
+
+
+def test_reading_of_pictures_is_no_measurement_of_text(stage: Stage) -> None:
+    rate = stage.core.reading_rate
+    chat = stage.current
+    for reads_pictures in (True, False):
+        for done in (0, 1_000):
+            stage.rig.origin.tick_s += 2.0
+            event = IdleWorking(chat, IdleKind.DRAFT, done, 1_000, 0, reads_pictures)
+            stage.engine.on_event(event)
+            stage.settle()
+        stage.engine.on_event(IdleStopped())
+        stage.settle()
+        assert (rate.time(0, 1_000) is None) == reads_pictures
