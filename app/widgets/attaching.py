@@ -11,7 +11,7 @@ from PySide6.QtGui import QDesktopServices, QImage
 from PySide6.QtWidgets import QWidget
 
 from app.controllers.core import Core
-from app.conversation.attachments import Attachment
+from app.conversation.attachments import PICTURE, Attachment
 from app.conversation.tree import NodeId
 from app.settings import PictureSize
 from app.viewmodels.picture_price import priced
@@ -158,6 +158,9 @@ class Attaching(QObject):
     def _open(self, file: Attachment) -> None:
         if file.picture is not None:
             self._pictures.open(file)
+            return
+        if file.kind == PICTURE:
+            self._report(words.lost_picture(file.name))
             return
         path = Path(file.source) if file.source else None
         if path is None or not path.is_file():
