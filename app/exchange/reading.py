@@ -11,9 +11,15 @@ import math
 from collections.abc import Iterator
 from typing import TextIO
 
+from app.conversation.attachments import MAX_PICTURE_BYTES
 from app.words import exchange as words
 
 MAX_VALUE_CHARS = 32 * 1024 * 1024
+# Format of the object that own_json writes for a picture. Its content is one long string, so a larger
+# object than that of a chat takes little memory.
+PICTURE_FORMAT = "rejoinder-picture"
+PICTURE_START = f'{{"format":"{PICTURE_FORMAT}"'
+_MAX_PICTURE_CHARS = 4 * MAX_PICTURE_BYTES // 3 + 10_000
 _CHUNK = 64 * 1024
 _SPACE = " \t\r\n\ufeff"
 _MAX_INTEGER = 2**63
@@ -30,7 +36,8 @@ def json_values(stream: TextIO) -> Iterator[object]:
 
     Raises:
         UnreadableError: the text is no JSON, breaks off, is nested too deeply, or one element has
-            more than MAX_VALUE_CHARS characters. The elements before it have been yielded.
+            more than MAX_VALUE_CHARS characters, or as a picture of ours more than those of 50 MB. The
+            elements before it have been yielded.
     """
     text = _Buffer(stream)
     in_array = text.next_char() == "["
@@ -82,7 +89,8 @@ class _Buffer:
     def _read_more(self) -> bool:
         self._text = self._text[self._at :]
         self._at = 0
-        if len(self._text) > MAX_VALUE_CHARS:
+        is_picture = self._text.startswith(PICTURE_START)
+        if len(self._text) > (_MAX_PICTURE_CHARS if is_picture else MAX_VALUE_CHARS):
             raise UnreadableError(words.TOO_LARGE)
         # Doubling the text bounds the work of parsing an element again and again.
         piece = self._stream.read(max(_CHUNK, len(self._text)))
