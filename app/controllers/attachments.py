@@ -146,6 +146,16 @@ class AttachmentsController(QObject):
             resized = partial(self._on_resized, conversation_id, file)
             self._openings.resize(file.picture, size, resized)
 
+    def make_full(
+        self, picture: AttachedPicture, on_made: Callable[[AttachedPicture], None]
+    ) -> None:
+        """Make the view of a picture in the size FULL. If its file is gone, the picture is unchanged."""
+        self._openings.resize(
+            picture,
+            PictureSize.FULL,
+            lambda made: on_made(picture if isinstance(made, str) else made),
+        )
+
     def _on_resized(
         self, conversation_id: ConversationId, before: Attachment, made: AttachedPicture | str
     ) -> None:

@@ -34,7 +34,7 @@ SURFACES = frozenset(
 )
 # Inks without a minimum contrast: separators, lines of the high-contrast appearances, disabled
 # controls.
-EXEMPT = frozenset(("hairline", "strong_line", "selection_line", "disabled"))
+EXEMPT = frozenset(("hairline", "strong_line", "selection_line", "fill_line", "track", "disabled"))
 
 
 @dataclass(frozen=True, slots=True)

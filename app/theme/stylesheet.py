@@ -78,14 +78,14 @@ QPushButton {{
   border-radius: {Radius.BUTTON}px; padding: 0 {Space.M}px; min-height: {inner}px;
 }}
 QPushButton:hover, QPushButton:pressed {{ background: {colors.hover}; }}
-QPushButton:disabled {{ color: {colors.tertiary}; background: {colors.canvas}; }}
-QPushButton:focus {{ border-color: {colors.accent}; }}
+QPushButton:disabled {{
+  color: {colors.tertiary}; background: {colors.canvas}; border-color: {colors.strong_line};
+}}
+QPushButton:focus {{
+  border: 2px solid {colors.accent}; padding: 0 {Space.M - 1}px; min-height: {inner - 2}px;
+}}
 QPushButton[kind="primary"] {{
   color: {colors.on_accent}; background: {colors.accent}; border-color: {colors.accent};
-}}
-QPushButton[kind="primary"]:focus {{
-  border: 3px double {colors.accent}; background-clip: padding; min-height: {inner - 4}px;
-  padding: 0 {Space.M - 2}px;
 }}
 QPushButton[kind="primary"]:disabled {{
   color: {colors.tertiary}; background: {colors.hover}; border-color: {colors.hover};
@@ -109,10 +109,8 @@ QPushButton[kind="segment"][role="tab"] {{ color: {colors.secondary}; }}
 QPushButton[kind="segment"][role="tab"]:checked {{
   color: {colors.text}; background: {colors.selected}; border-color: {colors.border};
 }}
-QPushButton[kind="segment"]:focus {{ border: 1px solid {colors.accent}; }}
-QPushButton[kind="segment"]:checked:focus {{
-  border: 3px double {colors.accent}; background-clip: padding; min-height: {inner - 4}px;
-  padding: 0 {Space.M - 2}px;
+QPushButton[kind="segment"]:focus, QPushButton[kind="segment"][role="tab"]:checked:focus {{
+  border: 2px solid {colors.accent};
 }}
 """
 
@@ -128,25 +126,30 @@ QToolButton[kind="tab"]:checked {{
   color: {colors.text}; background: {colors.selected}; padding: {Space.XS - 1}px {Space.M - 1}px;
   border: 2px solid {colors.selection_line};
 }}
-QToolButton[kind="tab"]:focus {{ border-color: {colors.accent}; }}
+QToolButton[kind="tab"]:focus {{
+  padding: {Space.XS - 1}px {Space.M - 1}px; border: 2px solid {colors.accent};
+}}
 QToolButton[kind="icon"] {{
   background: transparent; border: 1px solid transparent; border-radius: {Radius.BUTTON}px;
 }}
 QToolButton[kind="icon"]:hover, QToolButton[kind="icon"]:checked {{ background: {colors.hover}; }}
 QToolButton[kind="icon"]:pressed {{ background: {colors.selected}; }}
-QToolButton[kind="icon"]:focus {{ border-color: {colors.accent}; }}
+QToolButton[kind="icon"]:focus {{ border: 2px solid {colors.accent}; }}
 """
 
 
 def _field_rules(colors: Colors) -> str:
     return f"""
 QLineEdit {{
-  color: {colors.text}; background: {colors.hover}; border: 1px solid transparent;
+  color: {colors.text}; background: {colors.raised}; border: 1px solid {colors.border};
   border-radius: {Radius.BUTTON}px; padding: 0 {Space.S}px; min-height: {Size.CONTROL - 2}px;
   selection-background-color: {colors.accent}; selection-color: {colors.on_accent};
   placeholder-text-color: {colors.tertiary};
 }}
-QLineEdit:focus {{ border-color: {colors.accent}; background: {colors.canvas}; }}
+QLineEdit[kind="search"] {{ background: {colors.hover}; border-color: {colors.fill_line}; }}
+QLineEdit:focus, QLineEdit[kind="search"]:focus {{
+  border-color: {colors.accent}; background: {colors.canvas};
+}}
 QPlainTextEdit, QTextEdit {{
   color: {colors.text}; background: transparent; border: none;
   selection-background-color: {colors.accent}; selection-color: {colors.on_accent};

@@ -55,6 +55,8 @@ class Colors:
     hover: str  # background of an item below the mouse pointer
     selected: str  # background of a selected row
     selection_line: str  # line around a selected row; visible only in high contrast
+    fill_line: str  # line around a filled area; visible only in high contrast
+    track: str  # empty part of a ring, a bar or a slider
     hairline: str  # thin separator
     strong_line: str  # stronger separator, border of menus and tooltips
     border: str  # border of a button, field or other control
@@ -87,6 +89,8 @@ LIGHT = Colors(
     hover="#EBEBE8",
     selected="#E3E3DF",
     selection_line="#E3E3DF",
+    fill_line="#00000000",
+    track="#D3D3CF",
     hairline="#E6E6E3",
     strong_line="#D3D3CF",
     border="#858580",
@@ -128,6 +132,8 @@ DARK = Colors(
     hover="#2D2D31",
     selected="#37373C",
     selection_line="#37373C",
+    fill_line="#00000000",
+    track="#45454A",
     hairline="#323236",
     strong_line="#45454A",
     border="#7C7C82",
@@ -168,10 +174,13 @@ def _sharper(colors: Colors) -> Colors:
         colors,
         hairline=colors.tertiary,
         selection_line=colors.text,
+        fill_line=colors.secondary,
         strong_line=colors.secondary,
         border=colors.secondary,
+        disabled=colors.border,
         secondary=colors.text,
         tertiary=colors.secondary,
+        syntax=replace(colors.syntax, comment=colors.secondary),
     )
 
 

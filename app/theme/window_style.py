@@ -30,7 +30,7 @@ TAB_ZOOM = 1.5
 # Parts of the window whose texts scale with the zoom.
 ZOOMED = (
     "#sidebar", "#chatPane", "#toast", "#switcher", "#inspector", "#settings", "#models", "#memory",
-    "#picker", "#why", "#branches", "#compare",
+    "#picker", "#why", "#branches", "#compare", "#picture",
     *SHEETS,
 )  # fmt: skip
 
@@ -55,18 +55,21 @@ def make_window_style(colors: Colors, fonts: Fonts, zoom: float) -> str:
 
 
 def _table_rules(colors: Colors, zoom: float) -> str:
+    cell = Space.S + 3  # Qt has a margin of 3 px in each cell, but none in the headings
     return f"""
 #memoryTable {{
   {_size(Type.UI, zoom)} background: {colors.canvas}; border: 1px solid {colors.hairline};
   border-radius: {Radius.ROW}px; outline: 0;
 }}
-#memoryTable::item {{ padding: {Space.XS}px {Space.S}px; color: {colors.text}; }}
+#memoryTable::item {{
+  padding: {Space.XS}px {Space.S + 2}px {Space.XS}px {Space.S}px; color: {colors.text};
+}}
 #memoryTable::item:hover {{ background: {colors.hover}; }}
 #memoryTable::item:selected {{ background: {colors.accent}; color: {colors.on_accent}; }}
-#memoryTable QHeaderView {{ background: {colors.canvas}; }}
+#memoryTable QHeaderView {{ background: transparent; }}
 #memoryTable QHeaderView::section {{
-  {_size(Type.SMALL, zoom)} color: {colors.secondary}; background: {colors.canvas}; border: none;
-  border-bottom: 1px solid {colors.hairline}; padding: {Space.XS}px {Space.L}px {Space.XS}px {Space.S}px;
+  {_size(Type.SMALL, zoom)} color: {colors.secondary}; background: transparent; border: none;
+  border-bottom: 1px solid {colors.hairline}; padding: {Space.XS}px {cell + 2}px {Space.XS}px {cell}px;
 }}
 """
 
@@ -88,7 +91,7 @@ def _zoomed_rules(zoom: float) -> str:
     for name, style in (*LABEL_TYPES.items(), ("code", Type.SMALL)):
         label = _in_zoomed(f'QLabel[type="{name}"]')
         rules.append(f"{label} {{ {_font(style, zoom)} }}")
-    checked = _in_zoomed('QPushButton[kind="segment"]:checked:focus')
+    focused = _in_zoomed("QPushButton:focus")
     labels = _in_zoomed('QLabel[kind="row"]')
     arrows = _in_zoomed("QPushButton::menu-indicator")
     chip_arrows = _in_zoomed('QPushButton[kind="chip"]::menu-indicator')
@@ -99,7 +102,7 @@ def _zoomed_rules(zoom: float) -> str:
         (
             *rules,
             f"{_in_zoomed('QPushButton', 'QLineEdit')} {{ min-height: {high - 2}px; }}",
-            f"{checked} {{ min-height: {high - 6}px; }}",
+            f"{focused} {{ min-height: {high - 4}px; }}",
             f"{labels} {{ min-height: {high}px; }}",
             f'#settings QToolButton[kind="tab"] {{ {_size(Type.SMALL, min(zoom, TAB_ZOOM))} }}',
             f"QToolTip {{ {_size(Type.SMALL, zoom)} }}",
@@ -135,13 +138,14 @@ def _size(style: TextStyle, zoom: float) -> str:
 def _frame_rules(colors: Colors) -> str:
     return f"""
 #sidebar {{ background: {colors.sidebar}; }}
+#sidebarFoot {{ border-top: 1px solid {colors.hairline}; }}
 QPushButton#sidebarFooter {{
   background: {colors.sidebar}; border: 1px solid transparent; border-top-color: {colors.hairline};
   border-radius: 0; padding: 0;
 }}
 QPushButton#sidebarFooter:hover {{ background: {colors.hover}; }}
 QPushButton#sidebarFooter:focus {{ border-color: {colors.accent}; }}
-#settings, #models, #memory, #why, #branches, #compare {{ background: {colors.canvas}; }}
+#settings, #models, #memory, #why, #branches, #compare, #picture {{ background: {colors.canvas}; }}
 #modelDefaults, #deletedSheet, #folderSheet, #messageSheet {{ background: {colors.canvas}; }}
 #settingsLine {{ background: {colors.hairline}; }}
 #inspector {{ background: {colors.canvas}; border-left: 1px solid {colors.hairline}; }}
@@ -150,7 +154,7 @@ QPushButton#sidebarFooter:focus {{ border-color: {colors.accent}; }}
 QSplitter::handle {{ background: {colors.hairline}; }}
 QListView {{ background: transparent; border: none; outline: none; }}
 QProgressBar {{
-  background: {colors.strong_line}; border: none; border-radius: {Space.HAIR}px;
+  background: {colors.track}; border: none; border-radius: {Space.HAIR}px;
   max-height: {Space.XS}px; min-height: {Space.XS}px;
 }}
 QProgressBar::chunk {{ background: {colors.secondary}; border-radius: {Space.HAIR}px; }}
@@ -177,7 +181,7 @@ def _field_rules(colors: Colors, zoom: float) -> str:
 #titleField {{ {_font(Type.TITLE)} }}
 QSlider {{ min-height: {Size.CONTROL_MINI}px; }}
 QSlider::groove:horizontal {{
-  background: {colors.strong_line}; height: {Space.XS}px; border-radius: {Space.HAIR}px;
+  background: {colors.track}; height: {Space.XS}px; border-radius: {Space.HAIR}px;
 }}
 QSlider::sub-page:horizontal {{ background: {colors.accent}; border-radius: {Space.HAIR}px; }}
 QSlider::handle:horizontal {{
@@ -197,8 +201,9 @@ QPushButton#titleButton {{
   padding: 0 {Space.S}px;
 }}
 QPushButton#titleButton:hover {{ background: {colors.hover}; }}
-QPushButton#titleButton:focus {{ border-color: {colors.accent}; }}
+QPushButton#titleButton:focus {{ border-color: {colors.accent}; padding: 0 {Space.S - 1}px; }}
 QPushButton#modelButton {{ padding: 0 {Space.S}px 0 {Space.M}px; }}
+QPushButton#modelButton:focus {{ padding: 0 {Space.S - 1}px 0 {Space.M - 1}px; }}
 QPushButton#resetTemperature {{ padding: 0 {Space.XS}px; margin-left: -{Space.XS + 1}px; }}
 QPushButton[kind="row"] {{
   background: transparent; border-color: transparent; border-radius: {Radius.ROW}px;
@@ -209,12 +214,12 @@ QPushButton[place="foot"] {{
   color: {colors.secondary}; padding: 0 {Space.M - 1}px; margin-bottom: {Space.S}px;
 }}
 QPushButton[kind="row"]:hover {{ background: {colors.hover}; }}
-QPushButton[kind="row"]:focus {{ border-color: {colors.accent}; }}
+QPushButton[kind="row"]:focus {{ border-color: {colors.accent}; border-width: 1px; }}
 QPushButton[kind="link"] {{
   color: {colors.link}; background: transparent; border-color: transparent; text-align: left; padding: 0; margin-left: -1px;
 }}
 QPushButton[kind="link"]:hover {{ text-decoration: underline; }}
-QPushButton[kind="link"]:focus {{ border-color: {colors.accent}; border-radius: {Radius.ROW}px; }}
+QPushButton[kind="link"]:focus {{ border-color: {colors.accent}; border-width: 1px; border-radius: {Radius.ROW}px; }}
 QPushButton[kind="chip"] {{
   color: {colors.secondary}; background: {colors.composer_chip}; border: 1px solid transparent;
   border-radius: {Size.CONTROL // 2}px; padding: 0 {Space.M}px;

@@ -16,6 +16,7 @@ from app.conversation.tree import NodeId
 from app.settings import PictureSize
 from app.viewmodels.picture_price import priced
 from app.widgets.composer import Composer
+from app.widgets.composer_edit import image_of
 from app.widgets.dialogs import ask_for_files
 from app.widgets.long_files import LongFiles
 from app.widgets.picture_actions import PictureActions
@@ -83,10 +84,13 @@ class Attaching(QObject):
         self._files.resize(self._shown, place, size)
 
     def drop(self, mime: QMimeData) -> None:
-        """Attach dropped files, and load dropped models. A dropped web address is refused."""
+        """Attach dropped files and pictures, and load dropped models. A web address is refused."""
         paths = local_paths(mime)
         if paths:
             self._core.open_files(paths)
+            self._composer.edit.setFocus()
+        elif mime.hasImage():
+            self._attach_image(image_of(mime))
             self._composer.edit.setFocus()
         else:
             self._report(words.MESSAGE_LINK)
@@ -182,8 +186,8 @@ class Attaching(QObject):
 
 
 def has_droppable(mime: QMimeData) -> bool:
-    """Return True for files, and for a web address, which is refused with a sentence."""
-    return mime.hasUrls()
+    """Return True for files and pictures, and for a web address, which is refused with a sentence."""
+    return mime.hasUrls() or mime.hasImage()
 
 
 def local_paths(mime: QMimeData) -> tuple[Path, ...]:

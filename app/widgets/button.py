@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent, QPalette
+from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent, QPalette, QPen
 from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QMenu, QPushButton, QWidget
 from typing_extensions import override
 
 from app.theme.icons import Icon, Icons
-from app.theme.tokens import Space, Type
+from app.theme.tokens import Radius, Space, Type
 
 _ICONS = Icons()
 _RETURN = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
@@ -48,6 +48,8 @@ class Button(QPushButton):
     @override
     def paintEvent(self, arg__1: QPaintEvent) -> None:
         super().paintEvent(arg__1)
+        if self.hasFocus() and self._is_filled():
+            self._paint_ring()
         if not self._has_menu or self.property("kind") == "chip":
             return
         side = round(Space.L * max(1.0, self.font().pixelSize() / Type.UI.size))
@@ -56,6 +58,24 @@ class Button(QPushButton):
         arrow.moveRight(self.width() - Space.S)
         color = self.palette().color(QPalette.ColorRole.ButtonText).name()
         _ICONS.paint(QPainter(self), Icon.CHEVRON_DOWN_SMALL, color, arrow)
+
+    def _is_filled(self) -> bool:
+        """Return True if the button has the accent colour, on which its border can't be told."""
+        kind = self.property("kind")
+        is_choice = kind == "segment" and self.property("role") != "tab"
+        return kind == "primary" or (is_choice and self.isChecked())
+
+    def _paint_ring(self) -> None:
+        """Paint the focus ring inside the edge of a filled button."""
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        color = self.palette().color(QPalette.ColorRole.HighlightedText)
+        painter.setPen(QPen(color, Space.HAIR))
+        inset = Space.HAIR * 1.5  # leaves a rim of the button visible outside the ring
+        radius = Radius.BUTTON - inset
+        painter.drawRoundedRect(
+            QRectF(self.rect()).adjusted(inset, inset, -inset, -inset), radius, radius
+        )
 
 
 def focus_checked(group: QButtonGroup) -> None:

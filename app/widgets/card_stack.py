@@ -29,6 +29,7 @@ class CardStack(VerticalScroller):
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(0)
         self._rows: list[QHBoxLayout] = []
+        self._cards: list[QWidget] = []
         self._notices: list[Notice] = []
         self._beside = 0  # width that the scroll bar takes from the margin
         self.setWidget(self.content)
@@ -40,6 +41,7 @@ class CardStack(VerticalScroller):
         for card in cards:
             row = centred(card)
             self._rows.append(row)
+            self._cards.append(card)
             self._column.addLayout(row)
             card.installEventFilter(self)
             if isinstance(card, Notice):
@@ -82,28 +84,42 @@ class CardStack(VerticalScroller):
         return QSize(self.content.minimumSizeHint().width(), 0)
 
     def wanted(self) -> int:
-        """Return the height of the cards on show."""
+        """Return the height of the cards on show, with a gap between them and the text above."""
         column = self._column
+        has_any = any(not card.isHidden() for card in self._cards)
+        column.setContentsMargins(0, Space.S if has_any else 0, 0, 0)
         column.activate()
         # totalHeightForWidth() is -1 if the height of no card on show depends on its width.
         if column.hasHeightForWidth():
-            return column.totalHeightForWidth(self.width() - self._beside)
-        return column.totalSizeHint().height()
+            height = column.totalHeightForWidth(self.width() - self._beside)
+        else:
+            height = column.totalSizeHint().height()
+        return height + sum(
+            notice.hidden_height(self._card_width) for notice in self._notices_on_show
+        )
+
+    @property
+    def _notices_on_show(self) -> list[Notice]:
+        return [notice for notice in self._notices if not notice.isHidden()]
+
+    @property
+    def _card_width(self) -> int:
+        return self.width() - 2 * Space.XL
 
     def fit(self, room: int) -> bool:
         """Take the height of the cards, but no more than `room`, and keep one line of text.
 
-        If the cards must scroll, the buttons of a notice stand below its title. Return True if the
-        height has changed.
+        If the cards must be lower, the texts of a notice scroll first, above its buttons. Return True
+        if the height has changed.
         """
-        wanted = self.wanted()
-        height = min(wanted, max(room, Size.CONTROL))
+        wanted, most = self.wanted(), max(room, Size.CONTROL)
+        for notice in self._notices_on_show:
+            wanted -= notice.shrink(wanted - most, self._card_width)
+        height = min(wanted, most)
         # The scroll bar stands in the margin, so it takes no width from the cards.
         self._beside = self.bar.sizeHint().width() if height < wanted else 0
         for row in self._rows:
             row.setContentsMargins(Space.XL, 0, Space.XL - self._beside, 0)
-        for notice in self._notices:
-            notice.put_buttons_first(first=height < wanted)
         if height == self.maximumHeight():
             return False
         self.setFixedHeight(height)

@@ -16,10 +16,9 @@ EMPTY_PLACE = 0.4
 # largest share of the pane's height for the attached files, which scroll
 FILES_SHARE = 1 / 3
 
-# largest share of the height above the composer for the cards, if the transcript is on show
-CARDS_SHARE = 2 / 3
-# the same, if the cards need not scroll then: the button of a problem is its last line
-WHOLE_CARDS_SHARE = 6 / 7
+# largest share of the height above the composer for the cards, if the transcript is on show: the
+# texts and the buttons of a problem are worth more there than the transcript
+CARDS_SHARE = 6 / 7
 
 
 class ChatColumn(QVBoxLayout):
@@ -92,8 +91,7 @@ class ChatColumn(QVBoxLayout):
         room = pane.height() - others
         if not self._view.isHidden():
             height = room + self._view.minimumHeight()
-            most = round(height * WHOLE_CARDS_SHARE)
-            room = most if cards.wanted() <= most else round(height * CARDS_SHARE)
+            room = round(height * CARDS_SHARE)
         left = give_room((empty.promise, empty.heading), room - cards.wanted())
         if cards.fit(left + cards.wanted()):
             self.activate()

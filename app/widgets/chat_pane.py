@@ -89,7 +89,7 @@ class ChatPane(QWidget):
         self.queued = QueuedMessage(theme, card_area)
         self.composer = Composer(theme, self.view.pictures, self)
         CostTips(core, self.view, self.composer.thinking)
-        pictures = PictureActions(theme, self.view.pictures, self)
+        pictures = PictureActions(theme, self.view.pictures, core.attachments.make_full, self)
         self.attaching = Attaching(
             core,
             self.composer,

@@ -107,8 +107,8 @@ class ComposerEdit(MessageEdit):
 
     @override
     def dragEnterEvent(self, e: QDragEnterEvent) -> None:
-        """Leave dragged files to the window, which accepts them everywhere."""
-        if _has_files(e.mimeData()):
+        """Leave dragged files and pictures to the window, which accepts them everywhere."""
+        if _has_files(e.mimeData()) or e.mimeData().hasImage():
             e.ignore()
         else:
             super().dragEnterEvent(e)
@@ -128,15 +128,15 @@ class ComposerEdit(MessageEdit):
             self.insertPlainText(break_long_lines(_unix_lines(source.text())))
             self.ensureCursorVisible()
         elif source.hasImage():
-            self.image_pasted.emit(_image_of(source))
+            self.image_pasted.emit(image_of(source))
 
 
 def _has_files(source: QMimeData) -> bool:
     return source.hasUrls() and any(url.isLocalFile() for url in source.urls())
 
 
-def _image_of(source: QMimeData) -> bytes | QImage:
-    """Return a pasted picture as it is, or decoded if the clipboard has no file format of it."""
+def image_of(source: QMimeData) -> bytes | QImage:
+    """Return a pasted or dropped picture as it is, or decoded if it has no file format."""
     found = (bytes(source.data(kind).data()) for kind in _IMAGE_KINDS if source.hasFormat(kind))
     return next(filter(None, found), None) or cast("QImage", source.imageData())
 

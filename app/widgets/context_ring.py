@@ -53,7 +53,7 @@ class ContextRing(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         pen = self._theme.scaled(Space.HAIR, MAX_ZOOM)
         ring = QRectF(self.rect()).adjusted(pen, pen, -pen, -pen)
-        painter.setPen(QPen(QColor(colors.strong_line), pen))
+        painter.setPen(QPen(QColor(colors.track), pen))
         painter.drawEllipse(ring)
         ink = colors.must_read.ink if self.share >= _NEARLY_FULL else colors.secondary
         cap = Qt.PenCapStyle.RoundCap

@@ -261,7 +261,7 @@ class MainWindow(QMainWindow):
         self._models = models = ModelCommands(self._theme, core, self.toolbar, actions, self)
         pane.choose_model_requested.connect(models.choose_model)
         pane.get_models_requested.connect(models.get_models)
-        self.sidebar.downloads.clicked.connect(models.show_downloads)
+        self.sidebar.foot.downloads.clicked.connect(models.show_downloads)
         pane.find_bar.bind(actions)
         pane.composer.attach_button.trigger(actions[CommandId.ATTACH])
         slots = {

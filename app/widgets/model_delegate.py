@@ -100,14 +100,14 @@ class ModelDelegate(QStyledItemDelegate):
             self._theme.icons.paint(painter, Icon.CHECK, colors.secondary, icon)
             width += size
         elif row.fraction is not None:
-            self._paint_bar(painter, line, row.fraction)
+            self._paint_bar(painter, line, width, row.fraction)
         return width
 
-    def _paint_bar(self, painter: QPainter, line: QRect, fraction: float) -> None:
-        bar = QRectF(0, line.bottom() + Space.HAIR, 2 * Size.CONTROL_LARGE, Space.XS)
+    def _paint_bar(self, painter: QPainter, line: QRect, width: int, fraction: float) -> None:
+        bar = QRectF(0, line.bottom() + Space.HAIR, width, Space.XS)
         bar.moveRight(line.right())
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(self._theme.colors.strong_line))
+        painter.setBrush(QColor(self._theme.colors.track))
         painter.drawRoundedRect(bar, Space.HAIR, Space.HAIR)
         bar.setWidth(bar.width() * fraction)
         painter.setBrush(QColor(self._theme.colors.secondary))

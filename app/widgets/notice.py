@@ -8,25 +8,106 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
 from typing_extensions import override
 
 from app.theme.icons import GRID, Icon
 from app.theme.palette import Theme
-from app.theme.tokens import Space
+from app.theme.tokens import Space, Type
 from app.widgets.announcer import announce
 from app.widgets.button import Button
 from app.widgets.button_row import ButtonRow, Label
 from app.widgets.copy_button import CopyButton
 from app.widgets.details import Details
+from app.widgets.focus_ring import FocusRing
 from app.widgets.icon_button import IconButton
-from app.widgets.line_height import Sentences
+from app.widgets.line_height import Sentences, line_height
+from app.widgets.scroller import VerticalScroller
 from app.words import problems, window as words
 from engine.problem import Problem
 
+_UNLIMITED = 16_777_215  # QWIDGETSIZE_MAX
+_LEAST_LINES = 2  # lines of the texts that a low window shows
 _ICON = 16  # size of the warning sign at the usual size of text, in px
+
+
+class _Body(VerticalScroller):
+    """The sentences and details of a problem. In a low window they scroll, above the buttons."""
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.most = _UNLIMITED  # largest height in px; lower texts do not scroll
+        self.content = QWidget(self.viewport())  # the parent of the texts
+        self.column = QVBoxLayout(self.content)
+        self.column.setSpacing(Space.XS)
+        self.setWidget(self.content)
+        for part in (self.viewport(), self.content):
+            part.setAutoFillBackground(False)
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+        FocusRing(theme, self)
+        self._fit_bar()
+
+    def hidden_height(self, width: int) -> int:
+        return max(0, self._whole_height(width) - self.most)
+
+    def shrink(self, by: int, width: int) -> int:
+        """Scroll if `by` is above 0, and keep two lines. Return the px out of view."""
+        whole = self._whole_height(width)
+        least = min(whole, _LEAST_LINES * line_height(self, Type.UI))
+        most = max(least, whole - by) if by > 0 else _UNLIMITED
+        if most != self.most:
+            self.most = most
+            self._fit_bar()
+            self.updateGeometry()
+        return self.hidden_height(width)
+
+    def _fit_bar(self) -> None:
+        """Keep the width of the texts, with and without the bar."""
+        scrolls, policy = self.most < _UNLIMITED, Qt.ScrollBarPolicy
+        self.setVerticalScrollBarPolicy(
+            policy.ScrollBarAlwaysOn if scrolls else policy.ScrollBarAlwaysOff
+        )
+        beside = 0 if scrolls else self.bar.sizeHint().width()
+        self.column.setContentsMargins(0, 0, beside, 0)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus if scrolls else Qt.FocusPolicy.NoFocus)
+
+    def _whole_height(self, width: int) -> int:
+        scrolls = self.most < _UNLIMITED
+        room = width - self.bar.sizeHint().width() if scrolls else width
+        return max(0, self.column.totalHeightForWidth(room))
+
+    @override
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    @override
+    def heightForWidth(self, arg__1: int) -> int:
+        return min(self._whole_height(arg__1), self.most)
+
+    @override
+    def sizeHint(self) -> QSize:
+        return QSize(self.column.sizeHint().width(), self.heightForWidth(self.width()))
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        return QSize(self.column.minimumSize().width(), 0)
+
+    @override
+    def event(self, arg__1: QEvent) -> bool:
+        if arg__1.type() is QEvent.Type.LayoutRequest:  # the texts have changed
+            self.updateGeometry()
+        return super().event(arg__1)
 
 
 class Notice(QFrame):
@@ -49,13 +130,14 @@ class Notice(QFrame):
 
     def _build(self) -> None:
         self._icon = QLabel(self)
-        self._title = Sentences(self)
+        self._body = _Body(self._theme, self)
+        self._title = Sentences(self._body.content)
         self._title.setProperty("role", "title")
-        self._cause = Sentences(self)
-        self._advice = Sentences(self)
+        self._cause = Sentences(self._body.content)
+        self._advice = Sentences(self._body.content)
         self._advice.setProperty("tone", "secondary")
         self._sentences = (self._title, self._cause, self._advice)
-        self._log = Details(self)
+        self._log = Details(self._body.content)
         self.button = Button("", self)
         self.other_button = Button("", self)
         self.details_button = Button(problems.DETAILS, self)
@@ -93,15 +175,27 @@ class Notice(QFrame):
         self._cause.setText(problem.cause)
         self.setAccessibleName(str(problem))
 
-    def put_buttons_first(self, *, first: bool) -> None:
-        """Put the buttons directly below the title, or below all sentences.
+    def hidden_height(self, width: int) -> int:
+        """Return the height of the texts that scroll out of view in a card of this width."""
+        return self._body.hidden_height(self._body_width(width)) if self._sentences else 0
 
-        In a low window the sentences scroll, and the buttons would be out of view.
+    def shrink(self, by: int, width: int) -> int:
+        """Let the texts of a card of this width scroll, and not its buttons, to make it lower.
+
+        Return the height in px by which it is lower, at most `by`.
         """
-        place = 1 if first else len(self._sentences)
-        if self._sentences and self._texts.indexOf(self._row) != place:
-            self._texts.removeItem(self._row)
-            self._texts.insertLayout(place, self._row)
+        if not self._sentences:
+            return 0
+        before = self._body.most
+        hidden = self._body.shrink(by, self._body_width(width))
+        if self._body.most != before:  # let the layouts forget the heights that they have cached
+            self._layout.activate()
+            self.updateGeometry()
+        return hidden
+
+    def _body_width(self, width: int) -> int:
+        beside = self._icon.sizeHint().width() + self.close_button.minimumWidth()
+        return width - beside - Space.L - 3 * Space.S
 
     def add_choice(self, sentence: str, label: Label, act: Callable[[], object]) -> None:
         """Add a sentence and a button to the problem on show."""
@@ -114,17 +208,17 @@ class Notice(QFrame):
         for button in (self.details_button, self.copy_button):
             button.setProperty("kind", "plain")
         self.details_button.setCheckable(True)
-        self._row.setContentsMargins(0, Space.S, 0, 0)
+        self._row.setContentsMargins(0, Space.M, 0, 0)
         texts = self._texts
         texts.setContentsMargins(0, Space.XS, 0, Space.L)
-        texts.setSpacing(Space.XS)
-        for label in self._sentences:
-            texts.addWidget(label)
+        texts.setSpacing(0)
+        for part in (*self._sentences, self._log):
+            self._body.column.addWidget(part)
+        texts.addWidget(self._body)
         texts.addLayout(self._row)
-        texts.addWidget(self._log)
         for label in self._sentences:
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        layout = QHBoxLayout(self)
+        layout = self._layout = QHBoxLayout(self)
         layout.setContentsMargins(Space.L, Space.M, Space.S, 0)
         layout.setSpacing(Space.S)
         self._icon.setContentsMargins(0, Space.XS, 0, 0)

@@ -1,4 +1,4 @@
-"""A field for an optional number. While it is empty it shows the default in grey."""
+"""A field for an optional number. While it is empty it shows the default in gray."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from PySide6.QtGui import QDoubleValidator, QFocusEvent, QValidator
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
-from app.theme.tokens import Size, Space
+from app.theme.tokens import Space
 from app.widgets.fields import LineField
+from app.words import units
 
+_WIDTH = 116  # room for the hint of most defaults, so that fields in a column are equally wide
 # For these reasons the field loses the focus only for a while, to its menu or another window. The
 # typed text then stays in the field.
 _STILL_THERE = (Qt.FocusReason.PopupFocusReason, Qt.FocusReason.ActiveWindowFocusReason)
@@ -42,7 +44,7 @@ class NumberField(LineField):
         self.setLocale(locale)
         self.setAccessibleName(name)
         self.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-        self.set_width(2 * Size.CONTROL_LARGE)
+        self.set_width(_WIDTH)
         validator = _NumberOrNothing(lowest, highest, decimals, self)
         validator.setNotation(QDoubleValidator.Notation.StandardNotation)
         self.setValidator(validator)
@@ -51,17 +53,19 @@ class NumberField(LineField):
     def show_value(self, value: float | None, default: float) -> None:
         """Show a value (None: an empty field) and the default. Keep text that is being edited."""
         self._value = value
-        self.setPlaceholderText(self._text(default))
+        self.setPlaceholderText(units.default(self._text(default)))
+        self._fit()
         if not (self.hasFocus() and self.isModified()):
             self._show()
 
     @override
     def _fit(self) -> None:
-        """Make the field also wide enough for all digits of its highest number."""
+        """Make the field also wide enough for its default and for all digits of its highest number."""
         super()._fit()
-        digits = self.fontMetrics().horizontalAdvance(self._text(self._highest))
+        texts = self.placeholderText(), self._text(self._highest)
+        widest = max(self.fontMetrics().horizontalAdvance(text) for text in texts)
         # QLineEdit has 2 px beside the text, inside the border and the padding of the style sheet.
-        self.setFixedWidth(max(self.width(), digits + 2 * (Space.S + 1 + 2) + 2))
+        self.setFixedWidth(max(self.width(), widest + 2 * (Space.S + 1 + 2) + 2))
 
     def _show(self) -> None:
         value = self._value

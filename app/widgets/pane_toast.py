@@ -81,16 +81,15 @@ class PaneToast(Toast):
         """Move the toast above the composer and its cards, or to the bottom in an empty chat.
 
         The buttons of the cards stay free. In a low window the toast covers the upper cards. Without
-        cards it covers the jump button, if that is in the middle, as a whole.
+        cards it covers the jump button, if that lies on the text, as a whole.
         """
         pane = self._pane
         self.setFixedWidth(min(Size.INSPECTOR + Size.SIDEBAR, pane.width() - Space.XXL))
         height = max(self.minimumHeight(), self.heightForWidth(self.width()))
         self.resize(self.width(), height)
         is_empty = pane.view.isHidden()
-        has_cards = pane.cards.height() > 0
         below = pane.height() if is_empty else pane.cards.y()
-        gap = Space.S if is_empty or has_cards else 0  # the composer has a margin of its own
+        gap = Space.S if is_empty else 0  # the cards and the composer have margins of their own
         corner = pane.mapTo(self._window, QPoint((pane.width() - self.width()) // 2, 0))
         self.move(corner.x(), corner.y() + max(0, below - self.height() - gap))
         self.raise_()

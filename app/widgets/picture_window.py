@@ -32,7 +32,7 @@ _BUTTONS = 48  # height of the row of buttons
 
 
 class PictureWindow(OwnWindow):
-    """A picture. A click or Space changes between fitted and actual size; Esc closes the window."""
+    """A picture, once the shelf has read it. A click or Space changes between fitted and actual size; Esc closes the window."""
 
     save_requested = Signal(object)  # argument: the Attachment
 
@@ -42,6 +42,8 @@ class PictureWindow(OwnWindow):
         super().__init__(parent, Qt.WindowType.Window)
         assert attachment.picture is not None
         self._attachment = attachment
+        self.setObjectName("picture")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(attachment.name)
         self.canvas = PictureCanvas(theme, self)
@@ -54,7 +56,6 @@ class PictureWindow(OwnWindow):
         picture = attachment.picture
         self.resize(within_screen(self, _window_size(picture.width, picture.height)))
         pictures.whole_read.connect(self._on_read)
-        pictures.read_whole(picture)
 
     def _build(self) -> None:
         area, canvas = self._area, self.canvas

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.theme.icons import Icon
@@ -20,7 +20,7 @@ _SHOWN_LEN = 300
 
 
 class QueuedMessage(QWidget):
-    """The first line of the queued message, above the composer. Hidden if none is queued."""
+    """The first line of the queued message and a note, above the composer. Hidden if none is queued."""
 
     withdrawn = Signal()  # emitted when the user takes the message back
 
@@ -30,12 +30,19 @@ class QueuedMessage(QWidget):
         self.edit_button = IconButton(theme, Icon.EDIT, words.TAKE_BACK, self)
         self.edit_button.clicked.connect(self.withdrawn)
         self._bubble = _Bubble(theme, self)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, Space.S, 0, 0)
+        note = QLabel(words.QUEUED, self)
+        note.setProperty("type", "small")
+        note.setProperty("tone", "secondary")
+        row = QHBoxLayout()
+        row.setSpacing(Space.XS)
+        row.addStretch(1)
+        row.addWidget(self.edit_button)
+        row.addWidget(self._bubble)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(Space.XS)
-        layout.addStretch(1)
-        layout.addWidget(self.edit_button)
-        layout.addWidget(self._bubble)
+        layout.addLayout(row)
+        layout.addWidget(note, 0, Qt.AlignmentFlag.AlignRight)
         self.hide()
 
     @property

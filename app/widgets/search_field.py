@@ -41,6 +41,7 @@ class SearchField(QWidget):
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
         self.edit = _SearchEdit(self)
+        self.edit.setProperty("kind", "search")
         self.edit.setPlaceholderText(words.SEARCH_FIELD)
         self.edit.setAccessibleName(words.SEARCH_FIELD)
         self.clear_button = IconButton(theme, Icon.CLOSE, words.CLEAR_SEARCH, self)

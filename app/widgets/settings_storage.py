@@ -73,7 +73,7 @@ class StoragePage(SettingsPage):
     def _ask_to_clear(self) -> None:
         """Ask before the state on disk is deleted, because it can take minutes to make again."""
         clear = self._storage.clear
-        ask_before(self, words.CLEAR_QUESTION, words.CLEAR_NOTE, words.CLEAR, clear)
+        ask_before(self, words.CLEAR_QUESTION, words.CLEAR_NOTE, words.CLEAR_NOW, clear)
 
     def _on_limit(self, size: object) -> None:
         self._preferences.change(disk_gb=size)

@@ -26,10 +26,8 @@ from app.viewmodels.direction import isolated
 from app.viewmodels.models import shown_name, state_word, work_word
 from app.viewmodels.search import FoundRow, found_rows
 from app.viewmodels.sections import ListState, RowMaker
-from app.widgets.button import Button
 from app.widgets.commands import Actions, CommandId
 from app.widgets.conversation_list import ConversationList
-from app.widgets.download_line import DownloadLine
 from app.widgets.folder_sheet import FolderSheet
 from app.widgets.icon_button import IconButton, show_tip_of
 from app.widgets.line_height import Sentences
@@ -38,9 +36,10 @@ from app.widgets.memory_line import MemoryLine
 from app.widgets.search_field import SearchField
 from app.widgets.search_filters import SearchFilters
 from app.widgets.search_results import SearchResults
+from app.widgets.sidebar_foot import SidebarFoot
 from app.widgets.sidebar_footer import SidebarFooter
 from app.widgets.toast import Toast
-from app.words import deleted, folders as folder_words, window as words
+from app.words import folders as folder_words, window as words
 from engine.types import ConversationId
 
 
@@ -87,17 +86,16 @@ class Sidebar(QWidget):
         self.menus = ListMenus(self.list, core, actions)
         self.results = SearchResults(theme, self)
         self.nothing_found = Sentences(self)
-        self.archived_button = Button(folder_words.ARCHIVED, self)
-        self.deleted_button = Button(deleted.TITLE, self)
-        self.downloads = DownloadLine(core.hub, self)
+        self.foot = SidebarFoot(theme, core.hub, self)
         self.footer = SidebarFooter(self)
         self.memory = MemoryLine(core.storage, self)
-        self.toast = Toast(self)
+        self._toast_box = QWidget(self)
+        self.toast = Toast(self._toast_box)
         self._build(theme, actions)
         self._connect(core, actions)
         self._refresh_list()
         self._show_found()
-        self._show_deleted_button()
+        self._show_deleted_row()
         self._refresh_footer()
 
     def begin_search(self) -> None:
@@ -168,21 +166,15 @@ class Sidebar(QWidget):
         header = QWidget(self)
         header.setFixedHeight(Size.TOOLBAR)
         header.setLayout(top)
-        toast_box = QVBoxLayout()
-        toast_box.setContentsMargins(Space.S, 0, Space.S, Space.S)
+        toast_box = QVBoxLayout(self._toast_box)
+        toast_box.setContentsMargins(Space.S, Space.XS, Space.S, Space.S)
         toast_box.addWidget(self.toast)
+        self._toast_box.hide()
+        self.toast.presented.connect(self._toast_box.show)
+        self.toast.ended.connect(self._toast_box.hide)
         self.nothing_found.setProperty("tone", "secondary")
         self.nothing_found.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.nothing_found.setContentsMargins(Space.L + Space.XS, Space.S, Space.L, 0)
-        self.deleted_button.setObjectName("recentlyDeleted")
-        self.deleted_button.setProperty("kind", "row")
-        self.archived_button.setObjectName("archived")
-        self.archived_button.setProperty("kind", "row")
-        deleted_box = QVBoxLayout()
-        deleted_box.setContentsMargins(Space.S, Space.XS, Space.S, Space.XS)
-        deleted_box.setSpacing(0)
-        for button in (self.archived_button, self.deleted_button, self.downloads):
-            deleted_box.addWidget(button)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
@@ -192,8 +184,8 @@ class Sidebar(QWidget):
         layout.addWidget(self.list, 1)
         layout.addWidget(self.results, 1)
         layout.addWidget(self.nothing_found, 1)
-        layout.addLayout(deleted_box)
-        layout.addLayout(toast_box)
+        layout.addWidget(self.foot)
+        layout.addWidget(self._toast_box)
         layout.addWidget(self.footer)
         memory_box = QVBoxLayout()
         memory_box.setContentsMargins(Space.S, 0, Space.S, 0)
@@ -220,7 +212,7 @@ class Sidebar(QWidget):
         self._organiser.done.connect(self._offer_undo)
         core.chat_copies.done.connect(self._offer_undo)
         self._folders.deleted.connect(self._on_folder_deleted)
-        self.archived_button.clicked.connect(lambda: self.show_archived(not self.shows_archived))
+        self.foot.archived.clicked.connect(lambda: self.show_archived(not self.shows_archived))
         self.search.edit.textChanged.connect(self._search.look_for)
         self.search.edit.submitted.connect(self.results.open_first)
         self.search.edit.left_below.connect(self.results.enter)
@@ -242,8 +234,8 @@ class Sidebar(QWidget):
         self._turns.line_changed.connect(self._refresh_footer)
         self._opening.note_changed.connect(self._refresh_footer)
         self._server.activity_changed.connect(self._refresh_footer)
-        self.deleted_button.clicked.connect(actions[CommandId.RECENTLY_DELETED].trigger)
-        self._recently_deleted.changed.connect(self._show_deleted_button)
+        self.foot.deleted.clicked.connect(actions[CommandId.RECENTLY_DELETED].trigger)
+        self._recently_deleted.changed.connect(self._show_deleted_row)
         self.footer.clicked.connect(actions[CommandId.CHOOSE_MODEL].trigger)
         actions[CommandId.NEW_CHAT].triggered.connect(self._end_search)
 
@@ -264,9 +256,7 @@ class Sidebar(QWidget):
             rows = self._make.rows(self._organiser.arrangement, state)
         self.list.show_rows(rows, library.current)
         self._follow_current()
-        back, text = folder_words.BACK_TO_CHATS, folder_words.archived(len(archived))
-        self.archived_button.setText(back if self.shows_archived else text)
-        self.archived_button.setVisible(bool(archived))
+        self.foot.show_archive(len(archived), is_open=self.shows_archived)
 
     def _follow_current(self) -> None:
         """Keep the chat on show visible when a new message in it moves its row to the top."""
@@ -294,8 +284,8 @@ class Sidebar(QWidget):
         self.search.edit.clear()
         self.search_ended.emit()
 
-    def _show_deleted_button(self) -> None:
-        self.deleted_button.setVisible(bool(self._recently_deleted.items))
+    def _show_deleted_row(self) -> None:
+        self.foot.show_deleted(len(self._recently_deleted.items))
 
     def _on_activity_changed(self, conversation_id: ConversationId) -> None:
         self._rows.set_activity(conversation_id, self._rate(conversation_id))

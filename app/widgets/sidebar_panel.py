@@ -17,7 +17,7 @@ from app.widgets.side_panel import set_panel_visible
 from app.widgets.sidebar import Sidebar
 
 # Least width of the chat beside the sidebar, for text of the normal size.
-_LEAST_CHAT_WIDTH = 240
+_LEAST_CHAT_WIDTH = 256
 
 
 class SidebarPanel(QObject):

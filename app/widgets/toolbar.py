@@ -158,7 +158,7 @@ class Toolbar(QWidget):
     def _elide_model(self, room: int) -> None:
         metrics = QFontMetrics(self._theme.zoomed_font(Type.UI))
         most = min(room, self._theme.scaled(Size.SIDEBAR_MIN))
-        elided = metrics.elidedText(self._model_name, Qt.TextElideMode.ElideMiddle, most)
+        elided = metrics.elidedText(self._model_name, Qt.TextElideMode.ElideRight, most)
         self.model_button.setText(plain(elided))
 
     def _elide(self) -> None:

@@ -23,6 +23,7 @@ NOT_SENT_BEFORE_END: Final = (
     "Your message was not sent: Rejoinder closed before a model began to read it."
     " It is in the message field, so you can send it again."
 )
+QUEUED: Final = "Sent when this answer is finished"
 TAKE_BACK: Final = "Edit Before Sending"
 MOVE_TO_NEW_CHAT: Final = "Move Message to a New Chat"
 PRIVATE: Final = f"Runs on {computer.THIS_COMPUTER}. Nothing leaves it."
@@ -35,7 +36,7 @@ def answers_ahead(count: int) -> str:
 
 
 def queued_spoken(message: str) -> str:
-    return f"Sent when the answer has ended: {message}"
+    return f"{QUEUED}: {message}"
 
 
 def not_sent(*, title: str, problem: str) -> str:

@@ -28,13 +28,16 @@ def question(*, title: str, count: int, folders: int) -> str:
     """
     if count == 1:
         return f"Permanently delete “{title}”?"
-    what = "chats" if not folders else "folders" if folders == count else "items"
-    return f"Permanently delete {count:,} {what}?"
+    chats = count - folders
+    parts = ((chats, "1 chat", f"{chats:,} chats"), (folders, "1 folder", f"{folders:,} folders"))
+    named = [one if number == 1 else several for number, one, several in parts if number]
+    return f"Permanently delete {' and '.join(named)}?"
 
 
 def no_undo(*, folders: int, count: int, in_backups: int) -> str:
     """Return the sentences below the question. in_backups: items that a daily backup contains."""
-    stay = "Chats in a deleted folder are kept. " if folders else ""
+    other = "Other chats" if folders < count else "Chats"
+    stay = f"{other} that were in a deleted folder are kept. " if folders else ""
     copied = "A copy" if in_backups == count else "A copy of some of them"
     backup = f" {copied} stays in the daily backups until newer ones replace them."
     return f"{stay}You can’t undo this.{backup if in_backups else ''}"

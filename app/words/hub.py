@@ -158,7 +158,7 @@ def search_note(host: str) -> str:
 
 def recommended_note(host: str) -> str:
     return (
-        f"Those that suit the memory of {computer.THIS_COMPUTER} come first. A download comes from"
+        f"Models that suit the memory of {computer.THIS_COMPUTER} come first. A download comes from"
         f" {host}, into a folder that other apps use too."
     )
 

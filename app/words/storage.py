@@ -18,12 +18,11 @@ USED: Final = "On disk, all models"
 WRITTEN: Final = "Written today, all models"
 NOTHING: Final = "Nothing yet"
 MEASURING: Final = "Measuring…"
-CLEAR: Final = "Clear Cache"
-CLEAR_NAME: Final = "Clear the state of chats on disk"
-CLEAR_NOTE: Final = (
-    "Your chats stay. A chat that is not in memory is read once more when you continue it."
-)
-CLEAR_QUESTION: Final = "Clear the state of all chats on disk?"
+CLEAR: Final = "Remove from Disk…"
+CLEAR_NOW: Final = "Remove"  # button that confirms it
+CLEAR_NAME: Final = "Remove the state of all chats from disk…"
+CLEAR_NOTE: Final = "Your chats stay, and so does what is in memory. Any other chat is read once more when you continue it."
+CLEAR_QUESTION: Final = "Remove the state of all chats from disk?"
 
 DATA_FOLDER: Final = "Data folder"
 DATA_NOTE: Final = "Contains your chats and their daily backups."

@@ -12,7 +12,7 @@ def tokens(count: int) -> str:
     return "1 token" if count == 1 else f"{count:,} tokens"
 
 
-NO_RATE: Final = "…"  # shown in place of a rate that is not known yet
+NO_RATE: Final = "— tok/s"  # shown in place of a rate that is not known yet
 
 
 def tokens_per_second(rate: str) -> str:
@@ -73,3 +73,8 @@ def gigabytes(num_bytes: int) -> str:
 def share(*, done: str, total: str) -> str:
     """Return a text such as "12 of 431 tokens". `total` includes the unit."""
     return f"{done} of {total}"
+
+
+def default(value: str) -> str:
+    """Return the hint in an empty field: the value that holds then."""
+    return f"Default: {value}"

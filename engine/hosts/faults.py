@@ -9,6 +9,7 @@ from engine.hosts.hostfile import Host, this_machine
 from engine.problem import Problem
 
 _AGAIN = "Then choose Start Again."
+_REFUSED = "Permission denied ("  # ssh puts the allowed kinds of login after it
 
 
 class StagesError(TryAgainError):
@@ -30,6 +31,12 @@ def not_started(host: Host, reason: str) -> Problem:
     """Return the problem of a host whose stage cannot be started."""
     if host.is_local:
         return _problem(f"{_name(host)} can’t start.", reason, StagesError.advice)
+    if _REFUSED in reason:
+        return _problem(
+            f"{_name(host)} refused the login.",
+            reason,
+            f"Add the ssh key of {this_machine()} to it, so that ssh needs no password. {_AGAIN}",
+        )
     return _problem(
         f"{_name(host)} can’t be reached.",
         reason or "ssh gave no reason.",

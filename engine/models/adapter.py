@@ -120,17 +120,21 @@ class ModelAdapter:
         cast("ConversationCaches", caches).shift = shift + position_shift(token_ids)
         return logits[0]
 
-    def encode(self, token_ids: Sequence[int]) -> Sequence[mx.array]:
+    def encode(self, token_ids: Sequence[int], seconds: float) -> Sequence[mx.array] | None:
         """Begin with the embeddings of the picture that the next call of `feed` will feed.
 
+        seconds: longest time to wait for its file.
+
         Returns:
-            Lazy arrays, each of which depends only on those before it. () if there is no picture.
+            Lazy arrays, each of which depends only on those before it. () if there is no picture. None
+            if its file is not read yet.
 
         Raises:
             PictureError: as in `feed`.
         """
-        is_picture = self._vision is not None and has_pictures(token_ids)
-        return self._vision.encode(token_ids) if self._vision and is_picture else ()
+        if self._vision is None or not has_pictures(token_ids):
+            return ()
+        return self._vision.encode(token_ids, seconds)
 
     def can_feed(self, token_ids: Sequence[int]) -> bool:
         """Return True if all pictures of token_ids are known."""

@@ -65,7 +65,9 @@ class Prefill:
         self.chunks = list(chunks)  # chunks that are still to be fed, in order
         self.start = lease.hot.num_tokens  # number of tokens in the caches before this prefill
         self.end = len(token_ids)  # length of the prompt
-        # Computation of the embeddings of the next chunk, a picture; None once it is complete.
+        # True while the next chunk is a picture whose embeddings are not computed yet.
+        self._is_encoding = False
+        # Their computation; None while the file of the picture is read, and once it is complete.
         self._encoding: Computation | None = None
         # Computation of the launched chunk; None once it is complete.
         self._computation: Computation | None = None
@@ -87,7 +89,7 @@ class Prefill:
     @property
     def is_computing(self) -> bool:
         """True while a part of the newest chunk, or of the embeddings of a picture, is not computed."""
-        return self._computation is not None or self._encoding is not None
+        return self._computation is not None or self._is_encoding
 
     def step(self, room: int, seconds: float = math.inf) -> mx.array | None:
         """Feed the next chunk, or compute another part of the chunk that is already launched.
@@ -150,12 +152,13 @@ class Prefill:
         picture at any time until then.
         """
         if self._encoding is None:
-            parts = self._model.adapter.encode(self._token_ids[self.fed : self.chunks[0].end])
-            self._encoding = Computation([part] for part in parts)
-        if not self._encoding.compute_parts(seconds):
-            return False
-        self._encoding = None
-        return True
+            token_ids = self._token_ids[self.fed : self.chunks[0].end]
+            parts = self._model.adapter.encode(token_ids, seconds)
+            self._encoding = None if parts is None else Computation([part] for part in parts)
+        self._is_encoding = self._encoding is None or not self._encoding.compute_parts(seconds)
+        if not self._is_encoding:
+            self._encoding = None
+        return not self._is_encoding
 
     def _capture(self, kind: PointKind, logits: mx.array | None) -> None:
         # A model without auxiliary state needs a snapshot only for its logits: with them, the same

@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager, nullcontext
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +21,9 @@ from engine.cache.trees import tree_bytes
 from engine.errors import PictureError
 from engine.picture_ids import MAX_POSITIONS, picture_ids
 from engine.types import Picture
+from engine.vision.pixels import beside, read_pixels
 from engine.vision.positions import PassPositions, replace_ropes
-from engine.vision.tower import Encoded, QwenTower, read_pixels, tower_weights
+from engine.vision.tower import EncodedPicture, Patches, QwenTower, tower_weights
 
 # Highest number of pictures whose ids are remembered. Each takes 10 kB.
 _MAX_KNOWN = 1024
@@ -57,10 +60,12 @@ class Vision:
         self._picture_folder = picture_folder
         self._known: OrderedDict[tuple[int, ...], Picture] = OrderedDict()
         self._positions: PassPositions | None = None  # None before the first picture
+        # The ids and the patches of the picture whose file is being read.
+        self._reading: tuple[tuple[int, ...], Future[Patches]] | None = None
         # The ids and the embeddings of the picture that is read next. The newest of an unfinished
         # read-ahead stay, because the request may follow.
         self._encoded_ids: tuple[int, ...] = ()
-        self._encoded: Encoded | None = None
+        self._encoded: EncodedPicture | None = None
 
     def ids(self, picture: Picture) -> tuple[int, ...]:
         """Return the ids that stand for a picture. See PictureRules.ids."""
@@ -99,15 +104,19 @@ class Vision:
         rows, columns = self._tower.grid(width, height)
         return rows * columns
 
-    def encode(self, token_ids: Sequence[int]) -> Sequence[mx.array]:
+    def encode(
+        self, token_ids: Sequence[int], seconds: float = math.inf
+    ) -> Sequence[mx.array] | None:
         """Begin with the embeddings of a picture, which the next pass over its ids uses.
 
         Args:
             token_ids: the ids that stand for the picture.
+            seconds: longest time to wait for the file, which another thread reads.
 
         Returns:
             Lazy arrays, each of which depends only on those before it: parts of the work of the tower,
             then the embeddings. The parts are not kept, because all together they take much memory.
+            None if the file is not read yet.
 
         Raises:
             PictureError: the picture is not known, or its file is missing or damaged.
@@ -118,12 +127,22 @@ class Vision:
         picture = self._known.get(ids)
         if picture is None or self._picture_folder is None:
             raise PictureError("A picture of this chat is not known.")
-        pixels = read_pixels(self._picture_folder / f"{picture.digest}.png", picture)
-        self._encoded, parts = self._tower.encode(pixels)
+        if self._reading is None or self._reading[0] != ids:
+            path = self._picture_folder / f"{picture.digest}.png"
+            self._reading = (ids, beside(partial(self._read, path, picture)))
+        reading = self._reading[1]
+        wait([reading], None if seconds == math.inf else seconds)
+        if not reading.done():
+            return None
+        self._reading = None
+        self._encoded, parts = self._tower.encode(reading.result())
         self._encoded_ids = ids
         return (*parts, self._encoded.embeddings)
 
-    def take(self, token_ids: Sequence[int]) -> Encoded:
+    def _read(self, path: Path, picture: Picture) -> Patches:
+        return self._tower.patches(read_pixels(path, picture))
+
+    def take(self, token_ids: Sequence[int]) -> EncodedPicture:
         """Return the embeddings of a picture, and keep them no longer. Raise the errors of `encode`."""
         self.encode(token_ids)
         encoded, self._encoded = self._encoded, None

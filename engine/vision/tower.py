@@ -18,23 +18,28 @@ from typing import Any, cast
 import mlx.core as mx
 import numpy as np
 from mlx import nn
-from PIL import Image
 
 from engine.catalog.weights import TOWER_NAMES
 from engine.errors import PictureError
-from engine.types import Picture, picture_digest
 
 _PACKAGE = "mlx_vlm"
 _ATTEND = "ensure_fused_sdpa"  # mlx-vlm's attention of towers
 # Highest number of scores (queries x keys x heads) in one block. Two CPU cores compute a block of this
 # size in about 50 ms.
-_MAX_SCORES_CPU = 1 << 21
+_MAX_SCORES_CPU = 1 << 19
 _MAX_SCORES_GPU = 1 << 30
-_REMOVE = "Edit the message with this picture, and remove it or attach it again."
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
+class Patches:
+    """A picture as the tower gets it."""
+
+    values: np.ndarray  # of shape (patches, values)
+    grid: tuple[int, ...]  # number of pictures in time, of rows and of columns of patches
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedPicture:
     """A picture as a model gets it."""
 
     embeddings: mx.array  # lazy, of shape (1, tokens, hidden size)
@@ -48,7 +53,10 @@ class _AttentionInBlocks:
     """
 
     def __init__(self, attend: Callable[..., mx.array], results: list[mx.array]) -> None:
-        self._attend = attend  # mlx-vlm's function
+        """Create a replacement of mlx-vlm's function `attend`, which is for GPUs: it pads the heads."""
+        is_cpu = mx.default_device() == mx.Device(mx.cpu)
+        self._attend = _attend_on_cpu if is_cpu else attend
+        self._max_scores = _MAX_SCORES_CPU if is_cpu else _MAX_SCORES_GPU
         self._results = results
 
     def __call__(
@@ -56,15 +64,17 @@ class _AttentionInBlocks:
     ) -> mx.array:
         """Return the attention of queries of shape (1, H, L, D) to all keys and values."""
         _, num_heads, num_patches, _ = queries.shape
-        is_cpu = mx.default_device() == mx.Device(mx.cpu)
-        max_scores = _MAX_SCORES_CPU if is_cpu else _MAX_SCORES_GPU
-        block_len = max(1, max_scores // (num_heads * num_patches))
+        block_len = max(1, self._max_scores // (num_heads * num_patches))
         blocks = [
             self._attend(queries[:, :, start : start + block_len], keys, values, scale)
             for start in range(0, num_patches, block_len)
         ]
         self._results += blocks
         return blocks[0] if len(blocks) == 1 else mx.concatenate(blocks, axis=2)
+
+
+def _attend_on_cpu(queries: mx.array, keys: mx.array, values: mx.array, scale: float) -> mx.array:
+    return mx.fast.scaled_dot_product_attention(queries, keys, values, scale=scale)
 
 
 class QwenTower:
@@ -86,6 +96,7 @@ class QwenTower:
         options = processing._qwen_vl_image_kwargs(folder.absolute())  # noqa: SLF001 (has no public name)
         self._processor: Any = processing.Qwen3VLImageProcessor(**options)
         self._model: Any = None
+        self._dtype = mx.float32  # of the first layer
 
     def grid(self, width: int, height: int) -> tuple[int, int]:
         """Return the rows and columns of tokens that a picture takes.
@@ -101,30 +112,31 @@ class QwenTower:
         side = self._processor.patch_size * self._processor.merge_size
         return rows // side, columns // side
 
-    def patches(self, pixels: np.ndarray) -> tuple[mx.array, list[int]]:
-        """Return the patches of a picture, of shape (patches, values), and their grid: time, rows, columns."""
-        patches, grid = self._processor._process_one(pixels)  # noqa: SLF001 (its public form takes files)
-        return mx.array(patches), grid
-
-    def encode(self, pixels: np.ndarray) -> tuple[Encoded, Sequence[mx.array]]:
-        """Return the embeddings of a picture, and the parts of the work of the tower, all lazily.
-
-        A part depends only on those before it.
+    def patches(self, pixels: np.ndarray) -> Patches:
+        """Divide a picture into patches. Any thread.
 
         pixels: RGB values from 0 to 255, of shape (3, height, width).
         """
-        patches, grid = self.patches(pixels)
-        tower = self._loaded()
-        weight = tower.patch_embed.proj.weight
+        values, grid = self._processor._process_one(pixels)  # noqa: SLF001 (its public form takes files)
+        return Patches(values, tuple(grid))
+
+    def encode(self, patches: Patches) -> tuple[EncodedPicture, Sequence[mx.array]]:
+        """Return the embeddings of a picture, and the parts of the work of the tower, all lazily.
+
+        A part depends only on those before it.
+        """
+        tower, results = self._loaded(), list[mx.array]()
+        values = mx.array(patches.values).astype(self._dtype)
         module = sys.modules[type(tower.blocks[0].attn).__module__]
-        attend, results = getattr(module, _ATTEND), list[mx.array]()
+        attend = getattr(module, _ATTEND)
         setattr(module, _ATTEND, _AttentionInBlocks(attend, results))
         try:
-            embeddings, _ = tower(patches.astype(weight.dtype), mx.array([grid]))
+            embeddings, _ = tower(values, mx.array([patches.grid]))
         finally:
             setattr(module, _ATTEND, attend)
-        _, height, width = pixels.shape
-        return Encoded(embeddings[None], self.grid(width, height)), results
+        merge = self._processor.merge_size
+        _, rows, columns = patches.grid
+        return EncodedPicture(embeddings[None], (rows // merge, columns // merge)), results
 
     def release(self) -> None:
         """Drop the weights. The next picture reads them again."""
@@ -138,28 +150,9 @@ class QwenTower:
             _quantise(tower, weights, self._config)
             tower.load_weights(list(weights.items()))
             tower.eval()
+            self._dtype = tower.patch_embed.proj.weight.dtype
             self._model = tower
         return self._model
-
-
-def read_pixels(path: Path, picture: Picture) -> np.ndarray:
-    """Return the pixels of a picture, of shape (3, height, width).
-
-    Raises:
-        PictureError: the file is missing, or has another picture.
-    """
-    try:
-        with Image.open(path, formats=["PNG"]) as image:
-            size = image.size if image.mode == "RGB" else (0, 0)
-            pixels = image.tobytes() if size == (picture.width, picture.height) else b""
-    except FileNotFoundError as error:
-        raise PictureError("The file of a picture is missing.", advice=_REMOVE) from error
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise PictureError("The file of a picture is damaged.", advice=_REMOVE) from error
-    if picture_digest(picture.width, picture.height, pixels) != picture.digest:
-        raise PictureError("The file of a picture is damaged.", advice=_REMOVE)
-    rows = np.frombuffer(pixels, np.uint8).reshape(picture.height, picture.width, 3)
-    return rows.transpose(2, 0, 1)
 
 
 def tower_weights(folder: Path) -> dict[str, mx.array]:

@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from app.viewmodels.typeset import Formula, Picture, Undrawn, typeset
+from app.viewmodels.typeset import Formula, TypesetFormula, Undrawn, typeset
 from tests.fakes.tables import rest_in_soak
 
 _TABLE = Path(__file__).with_name("formulas.toml")
@@ -32,7 +32,7 @@ def test_formula_of_the_list_is_drawn_or_explains_why_not(name: str) -> None:
     made = typeset(Formula(str(row["latex"]), display=bool(row.get("display"))))
     why = row.get("why")
     if why is None:
-        assert isinstance(made, Picture)
+        assert isinstance(made, TypesetFormula)
     else:
         assert made == Undrawn(str(why))
 

@@ -184,7 +184,7 @@ def test_download_can_be_paused_resumed_and_cleared_in_the_window(
     window.wait_until(lambda: bool(models.downloads.rows))
     row = models.downloads.rows[0]
     window.wait_until(lambda: window.core.hub.downloads[0].done_bytes > 200_000)
-    line = window.window.sidebar.downloads
+    line = window.window.sidebar.foot.downloads
     assert line.accessibleName().startswith("Downloading Qwen3.5")
     window.wait_until(lambda: bool(models.local.rows))
     assert OfferAction.PAUSE in models.local.rows[0].buttons

@@ -132,7 +132,7 @@ def test_files_of_a_deleted_chat_stay_until_it_is_deleted_for_good(
         real.core.library.deleted.all[0].summary.conversation_id,
         on_disk=False,
     )
-    QTest.mouseClick(real.window.sidebar.deleted_button, LEFT)
+    QTest.mouseClick(real.window.sidebar.foot.deleted, LEFT)
     sheet = real.window.findChildren(DeletedSheet)[-1]
     assert records(tmp_path)
     QTest.mouseClick(sheet.delete_button, LEFT)

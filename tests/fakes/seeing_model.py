@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, cast
 
 import mlx.core as mx
@@ -62,13 +64,18 @@ _ROPE = {
 }
 
 
-def build_seeing(out: Path, name: str = "qwen3_5", template: Template = Template.KEEPING) -> Path:
-    """Write the model folder `out` and return it."""
+def build_seeing(
+    out: Path,
+    name: str = "qwen3_5",
+    template: Template = Template.KEEPING,
+    sizes: Mapping[str, int] = MappingProxyType({}),
+) -> Path:
+    """Write the model folder `out` and return it. `sizes` are fields of a larger language model."""
     tokenizer = train_tokenizer()
     tokenizer.add_special_tokens([AddedToken(t, special=True, normalized=False) for t in _TOKENS])
     config: Config = copy.deepcopy(CONFIGS[name])
     text = config["text_config"]
-    text["rope_parameters"] = dict(_ROPE)
+    text |= {"rope_parameters": dict(_ROPE), **sizes}
     config |= {
         "image_token_id": tokenizer.token_to_id("<|image_pad|>"),
         "video_token_id": tokenizer.token_to_id("<|video_pad|>"),

@@ -592,7 +592,7 @@ def recently_deleted(stage: Stage) -> None:
     travel = Folder(folder_id=FolderId(""), name="Travel", color=FolderColor.BLUE)
     stage.core.folders.delete(stage.core.folders.create(travel).folder_id)
     stage.wait(SHORT_MS)
-    stage.window.sidebar.toast.hide()
+    stage.window.sidebar.toast.dismiss()
     stage.run(CommandId.RECENTLY_DELETED)
     stage.wait(SHORT_MS)
 

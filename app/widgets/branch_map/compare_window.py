@@ -43,6 +43,7 @@ class CompareWindow(OwnWindow):
         self._compared: tuple[ComparedMessage, ...] = ()
         self.summary = QLabel(self)
         self.summary.setProperty("tone", "secondary")
+        self.summary.setIndent(Space.XS)
         self.heads = (QLabel(self), QLabel(self))
         self.text = QTextBrowser(self)
         self.text.setObjectName("comparedText")

@@ -16,7 +16,8 @@ from app.words import transcript as words
 class JumpButton(QAbstractButton):
     """The round button "Jump to latest", at the bottom of the viewport.
 
-    It is to the right of the text column. If the window is too narrow for that, it lies on the text.
+    It is to the right of the text column. If the window is too narrow for that, it lies over the
+    right edge of the column, where it covers the least text.
     """
 
     entered = Signal()  # emitted when the mouse pointer enters the button
@@ -31,12 +32,12 @@ class JumpButton(QAbstractButton):
         self.setCursor(Qt.CursorShape.ArrowCursor)
 
     def place(self, column_left: int, column_width: int) -> None:
-        """Scale with the text, and move beside the text column or onto its middle."""
+        """Scale with the text, and move beside the text column or over its right edge."""
         size = self._theme.scaled(Size.CONTROL_LARGE)
         self.setFixedSize(size, size)
         left = column_left + column_width + Space.M
         if left + size > self._canvas.width():
-            left = column_left + (column_width - size) // 2
+            left -= size
         self.move(left, self._canvas.height() - size - Space.XS)
 
     @override

@@ -334,6 +334,8 @@ def test_queued_messages_are_sent_when_the_answer_ends(stage: Stage) -> None:
     stage.send("and three")
     assert stage.pane.queued.isVisible()
     assert stage.pane.queued.text == "Two and three"
+    notes = [label.text() for label in stage.pane.queued.findChildren(QLabel) if label.isVisible()]
+    assert "Sent when this answer is finished" in notes
     bubble = stage.pane.queued.findChild(QLabel)
     assert isinstance(bubble, QLabel)
     assert bubble.width() < stage.pane.queued.width() / 2, (
@@ -654,7 +656,7 @@ def test_switching_chats_during_an_answer_loses_no_text(stage: Stage) -> None:
     stage.engine.write("The ")
     stage.run(CommandId.NEW_CHAT)
     assert stage.pane.empty.heading.isVisible()
-    assert stage.row("Slow").activity == "…"
+    assert stage.row("Slow").activity == "— tok/s"
     stage.engine.write("answer")
     stage.settle()
     stage.click_row("Slow")

@@ -29,6 +29,23 @@ def test_more_contrast_palette_lowers_the_contrast_of_no_pair(plain: Colors, sha
     assert (contrast(around, plain), contrast(around, sharp) > 10) == (1, True)
 
 
+@pytest.mark.parametrize("colors", APPEARANCES.values(), ids=APPEARANCES)
+@pytest.mark.parametrize("ink", ["secondary", "must_read.ink"])
+def test_filled_part_of_a_ring_or_bar_differs_from_its_track(ink: str, colors: Colors) -> None:
+    assert contrast(Pair(ink, "track"), colors) >= MIN_CONTRAST[PaintKind.MARK]
+
+
+@pytest.mark.parametrize("colors", [LIGHT_SHARP, DARK_SHARP])
+def test_more_contrast_shows_the_edges_of_filled_areas_and_a_disabled_send_button(
+    colors: Colors,
+) -> None:
+    marks = (
+        *(Pair("fill_line", ground) for ground in ("canvas", "sidebar", "hover", "user_bubble")),
+        Pair("send_glyph", "disabled"),
+    )
+    assert all(contrast(mark, colors) >= MIN_CONTRAST[PaintKind.MARK] for mark in marks)
+
+
 def test_translucent_background_blends_with_the_colour_below() -> None:
     over_white = contrast(Pair("text", "inline_code", "canvas"), LIGHT)
     over_bubble = contrast(Pair("text", "inline_code", "user_bubble"), LIGHT)

@@ -223,6 +223,7 @@ def test_two_selected_branches_are_compared_with_their_differences(stage: Stage)
     assert compared.isVisible()
     assert [head.text() for head in compared.heads] == ["A · 6 messages", "B · 6 messages"]
     assert compared.summary.text().startswith("The branches share 2 messages · ")
+    assert compared.summary.indent() == compared.heads[0].indent()
     text = compared.text.toPlainText()
     assert "a snapshot" in text
     assert underlined(compared)[:2] == ["a snapshot", "an edit in the middle"]

@@ -206,7 +206,7 @@ def test_activity_of_a_row_without_a_rate_is_not_coloured(stage: Stage) -> None:
     stage.run(CommandId.NEW_CHAT)
     stage.send("Two")
     stage.click_row("One")
-    assert stage.row("Two").activity == "…"
+    assert stage.row("Two").activity == "— tok/s"
     waiting = inks(stage, "Two")
     stage.engine.write("a ")
     stage.settle()

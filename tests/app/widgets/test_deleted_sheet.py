@@ -9,12 +9,15 @@ from threading import Event
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
 
 from app.conversation.folder import Folder
 from app.conversation.placement import FolderId
 from app.store.backups import make_backup
 from app.store.place import DATABASE
+from app.theme.tokens import LIGHT
+from app.widgets.button import Button
 from app.widgets.commands import CommandId
 from app.widgets.deleted_sheet import DeletedSheet
 from engine.questions import Forget
@@ -41,7 +44,7 @@ def delete_chats(stage: Stage, *titles: str) -> None:
 
 
 def opened(stage: Stage) -> DeletedSheet:
-    QTest.mouseClick(stage.window.sidebar.deleted_button, LEFT)
+    QTest.mouseClick(stage.window.sidebar.foot.deleted, LEFT)
     return stage.window.findChildren(DeletedSheet)[-1]
 
 
@@ -54,7 +57,7 @@ def confirm(sheet: DeletedSheet, word: str) -> None:
 
 
 def test_button_is_shown_only_while_there_are_deleted_chats(stage: Stage) -> None:
-    button = stage.window.sidebar.deleted_button
+    button = stage.window.sidebar.foot.deleted
     assert not button.isVisible()
     assert not stage.window.commands[CommandId.RECENTLY_DELETED].isEnabled()
     delete_chats(stage, "One")
@@ -91,7 +94,7 @@ def test_undo_after_a_restart_restores_a_chat_deleted_just_now(make_stage: MakeS
     stage.settle()
     stage.run(CommandId.UNDO)
     stage.wait_until(lambda: stage.texts == ["One", "Yes"])
-    assert not stage.window.sidebar.deleted_button.isVisible()
+    assert not stage.window.sidebar.foot.deleted.isVisible()
 
 
 @pytest.mark.slow
@@ -211,6 +214,20 @@ def test_deleted_folder_is_restored_after_a_restart_with_its_chats(make_stage: M
     assert sorted(stage.rows) == ["FOLDERS", "One", "TODAY", "Two", "Work"]
 
 
+def test_question_about_chats_and_a_folder_counts_both_and_delete_is_red(stage: Stage) -> None:
+    delete_chats(stage, "One", "Two")
+    delete_folder(stage, "Work", "Three")
+    sheet = opened(stage)
+    sheet.list.selectAll()
+    QTest.mouseClick(sheet.delete_button, LEFT)
+    box = sheet_in(sheet)
+    assert box.windowTitle() == "Permanently delete 2 chats and 1 folder?"
+    assert box.text.startswith("Other chats that were in a deleted folder are kept.")
+    button = next(one for one in box.findChildren(Button) if one.text() == "Delete")
+    assert button.palette().buttonText().color() == QColor(LIGHT.error.ink)
+    confirm(sheet, "Cancel")
+
+
 @pytest.mark.slow
 def test_folder_that_is_deleted_for_good_does_not_come_back(make_stage: MakeStage) -> None:
     stage = make_stage()
@@ -219,7 +236,7 @@ def test_folder_that_is_deleted_for_good_does_not_come_back(make_stage: MakeStag
     QTest.mouseClick(sheet.delete_button, LEFT)
     box = sheet_in(sheet)
     assert box.windowTitle() == "Permanently delete “Work”?"
-    assert box.text.startswith("Chats in a deleted folder are kept.")
+    assert box.text.startswith("Chats that were in a deleted folder are kept.")
     confirm(sheet, "Delete")
     stage.settle()
     for _ in range(3):
@@ -228,7 +245,7 @@ def test_folder_that_is_deleted_for_good_does_not_come_back(make_stage: MakeStag
     stage.close()
     stage = make_stage()
     stage.settle()
-    assert not stage.window.sidebar.deleted_button.isVisible()
+    assert not stage.window.sidebar.foot.deleted.isVisible()
     assert stage.rig.core.folders.get(folder_id) is None
     assert stage.rows == ["TODAY", "One"]
 
@@ -248,5 +265,5 @@ def test_sheet_closes_when_nothing_is_left(stage: Stage) -> None:
     QTest.keyClick(sheet.list, Key.Key_Delete)
     confirm(sheet, "Delete")
     stage.settle()
-    assert not stage.window.sidebar.deleted_button.isVisible()
+    assert not stage.window.sidebar.foot.deleted.isVisible()
     assert stage.window.findChildren(DeletedSheet) == []

@@ -3,12 +3,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
 
 from app.controllers import prompt_size
 from app.conversation.tree import Setup
 from app.settings import Settings
 from app.theme.icons import Icon
+from app.theme.tokens import LIGHT, Space
 from app.widgets.commands import CommandId
 from app.widgets.inspector import Inspector
 from app.widgets.settings_shortcuts import ShortcutsPage
@@ -124,8 +126,8 @@ def test_typed_sampling_values_are_sent_and_can_be_cleared(make_stage: MakeStage
     stage = open_inspector(make_stage)
     fields = stage.window.inspector.sampling.fields
     assert [field.text() for field in fields.values()] == [""] * len(fields)
-    assert fields["top_p"].placeholderText() == "0.95"
-    assert fields["max_tokens"].placeholderText() == "4096"
+    assert fields["top_p"].placeholderText() == "Default: 0.95"
+    assert fields["max_tokens"].placeholderText() == "Default: 4096"
     typed = {
         "top_p": "0.8",
         "top_k": "40",
@@ -234,3 +236,17 @@ def test_cost_of_the_system_prompt_is_shown_while_the_same_messages_are_counted_
     stage.composer.set_text("")
     stage.send("Again")
     assert note.isHidden(), "the answer is not known yet"
+
+
+def test_fields_of_the_sampling_options_are_equally_wide_and_show_their_defaults(
+    make_stage: MakeStage,
+) -> None:
+    stage = open_inspector(make_stage)
+    stage.settle()
+    fields = stage.window.inspector.sampling.fields.values()
+    assert len({field.width() for field in fields}) == 1
+    for field in fields:
+        inside = field.width() - 2 * (Space.S + 1 + 2)
+        assert field.fontMetrics().horizontalAdvance(field.placeholderText()) <= inside
+        ground = field.grab().toImage().pixelColor(Space.S, field.height() // 2)
+        assert ground == QColor(LIGHT.raised)

@@ -126,6 +126,26 @@ def test_long_title_takes_the_whole_room_in_the_smallest_window(stage: Stage) ->
     assert button.width() >= button.sizeHint().width()
 
 
+def test_sidebar_leaves_the_smallest_window_to_the_chat_in_larger_text(stage: Stage) -> None:
+    window = stage.window
+    window.resize(Size.WINDOW_MIN_WIDTH, Size.WINDOW_MIN_HEIGHT)
+    stage.settle()
+    assert window.sidebar.isVisible()
+    stage.core.preferences.set_zoom(150)
+    stage.settle()
+    assert not window.sidebar.isVisible()
+    assert window.pane.width() == Size.WINDOW_MIN_WIDTH
+
+
+def test_name_of_a_model_that_is_too_long_keeps_its_beginning(stage: Stage) -> None:
+    stage.window.resize(Size.WINDOW_MIN_WIDTH, Size.WINDOW_MIN_HEIGHT)
+    toolbar = stage.window.toolbar
+    toolbar.set_model("Qwen3.5 9B 4-bit with a name that is much too long")
+    stage.settle()
+    assert toolbar.model_button.text().startswith("Qwen3.5 9B")
+    assert toolbar.model_button.text().endswith("…")
+
+
 def test_name_of_the_model_leaves_room_for_the_title_in_the_smallest_window(stage: Stage) -> None:
     stage.window.resize(Size.WINDOW_MIN_WIDTH, Size.WINDOW_MIN_HEIGHT)
     toolbar = stage.window.toolbar

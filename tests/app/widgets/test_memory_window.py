@@ -10,6 +10,7 @@ from PySide6.QtTest import QTest
 
 from app.controllers import chat_states, memory_map as controller
 from app.theme.icons import Icon
+from app.theme.tokens import Space
 from app.viewmodels.memory_map import MapRow
 from app.widgets.commands import CommandId
 from app.widgets.memory_window import MemoryView, MemoryWindow
@@ -20,6 +21,7 @@ from engine.events import Want
 from engine.questions import Forget, HeldChat, HeldChats, MoveToDisk, ReportChats
 from engine.types import ConversationId
 from tests.app.conftest import MakeStage
+from tests.fakes.pixels import pixels_of
 from tests.fakes.stage import CTRL, Key, Stage
 
 pytestmark = pytest.mark.qt_log_ignore("does not support raise", extend=True)
@@ -282,3 +284,21 @@ def test_table_is_sorted_by_numbers(stage: Stage, report: HeldChats) -> None:
 
     assert found == sorted(found, reverse=True)
     assert isinstance(window.rows[0], MapRow)
+
+
+def test_headings_of_the_table_begin_where_their_columns_do(
+    stage: Stage, report: HeldChats
+) -> None:
+    window = opened(stage, report)
+    QTest.mouseClick(window.tabs.buttons[MemoryView.TABLE], LEFT)
+    window.table.clearSelection()
+    stage.settle()
+    picture = pixels_of(window.table.grab().toImage())
+    header = window.table.header().height()
+    row = window.table.visualRect(window.table.model().index(0, 0)).height()
+    inked = (picture != picture[header // 2, Space.XS])[:, Space.XS : -Space.XS]
+    first = [
+        int(part.any(axis=0).argmax())
+        for part in (inked[8 : header - 4], inked[header + 4 : header + row - 4])
+    ]
+    assert abs(first[0] - first[1]) <= 2

@@ -4,12 +4,13 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtGui import QColor, QFontMetrics
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from app.hub.values import Download, DownloadState
 from app.settings import Settings
-from app.theme.tokens import Size
+from app.theme.tokens import LIGHT, Size, Type
 from app.viewmodels.models import ModelPhase
 from app.widgets.commands import CommandId
 from app.widgets.models_window import ModelsWindow
@@ -18,6 +19,7 @@ from app.words.models import DEMO_NOTE
 from engine.errors import EngineEndedError, ModelFolderError, NoModelError, OutOfMemoryError
 from engine.events import LoadModel, LoadStage, ModelLoading, ModelUnloaded
 from tests.app.conftest import MakeStage
+from tests.fakes.pixels import pixels_of
 from tests.fakes.rig import DEMO, FakeCatalog, Rig, card
 from tests.fakes.stage import Key, Stage
 
@@ -334,3 +336,20 @@ def test_picker_tells_what_another_model_reads_of_the_chat(make_stage: MakeStage
     assert cost.isVisible()
     assert cost.text() == "Another model first reads this chat: about 4,400 tokens."
     stage.window.picker.close()
+
+
+def test_bar_of_a_loading_model_is_as_long_as_the_words_above_it(make_stage: MakeStage) -> None:
+    stage = make_stage(catalog=FakeCatalog(cards=(card(), OTHER)))
+    stage.engine.hold_load = True
+    stage.core.models.choose(OTHER.path)
+    stage.engine.load_progress(0.62)
+    stage.settle()
+    stage.run(CommandId.CHOOSE_MODEL)
+    picker = stage.window.picker
+    picture = pixels_of(picker.list.viewport().grab().toImage())
+    track = QColor(LIGHT.track).rgb()
+    y = int((picture == track).any(axis=1).argmax()) + 1  # in the middle of the bar
+    filled = picture[y] == QColor(LIGHT.secondary).rgb()
+    length = int((filled | (picture[y] == track)).sum())
+    words = QFontMetrics(stage.theme.zoomed_font(Type.SMALL)).horizontalAdvance("Loading 62%")
+    assert abs(length - words) <= 3

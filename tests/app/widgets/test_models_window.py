@@ -241,7 +241,7 @@ def test_line_about_downloads_opens_their_page(
     running = Download(
         repo_id="owner/New-4bit", state=DownloadState.RUNNING, done_bytes=1, total_bytes=4
     )
-    line = stage.window.sidebar.downloads
+    line = stage.window.sidebar.foot.downloads
     assert not line.isVisible()
     monkeypatch.setattr(type(stage.core.hub), "downloads", property(lambda _: (running,)))
     stage.core.hub.downloads_changed.emit()

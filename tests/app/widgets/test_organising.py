@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog
 
 from app.settings import ChatOrder
+from app.theme.tokens import LIGHT, Space
 from app.widgets.commands import CommandId
 from app.widgets.elided_title import elided_title
 from app.widgets.menu import Menu
@@ -80,13 +82,13 @@ def test_pinned_chat_is_first_and_undo_takes_it_back(stage: Stage) -> None:
 def test_archived_chat_leaves_the_list_and_is_in_the_archive(stage: Stage) -> None:
     make_chats(stage, "One", "Two")
     sidebar = stage.window.sidebar
-    assert not sidebar.archived_button.isVisible()
+    assert not sidebar.foot.archived.isVisible()
     stage.run(CommandId.ARCHIVE)
     assert stage.rows == ["TODAY", "One"]
     assert sidebar.toast.text == "Archived “Two”"
     assert stage.texts == ["One", "Yes."]
-    assert sidebar.archived_button.text() == "Archived (1)"
-    QTest.mouseClick(sidebar.archived_button, Qt.MouseButton.LeftButton)
+    assert sidebar.foot.archived.text() == "Archived (1)"
+    QTest.mouseClick(sidebar.foot.archived, Qt.MouseButton.LeftButton)
     assert stage.rows == ["ARCHIVED", "Two"]
     assert stage.window.commands[CommandId.ARCHIVED].isChecked()
     click(stage, "Two")
@@ -366,3 +368,29 @@ def test_order_by_title_is_kept_in_the_settings(stage: Stage) -> None:
     assert stage.rig.core.preferences.value.chat_order is ChatOrder.TITLE
     stage.run(CommandId.NEXT_CHAT)
     assert stage.texts[0] == "alpha 10", "Next Chat follows the order of the list"
+
+
+def test_list_ends_at_the_footer_while_no_row_is_below_it(stage: Stage) -> None:
+    sidebar = stage.window.sidebar
+    make_chats(stage, "One", "Two")
+    assert sidebar.list.geometry().bottom() + 1 == sidebar.footer.y()
+    stage.run(CommandId.ARCHIVE)
+    sidebar.toast.dismiss()
+    stage.settle()
+    assert sidebar.list.geometry().bottom() + 1 == sidebar.foot.y()
+    QTest.mouseClick(sidebar.foot.archived, Qt.MouseButton.LeftButton)
+    choose(stage, "Unarchive")
+    sidebar.toast.dismiss()
+    stage.settle()
+    assert sidebar.list.geometry().bottom() + 1 == sidebar.footer.y()
+
+
+def test_row_of_the_archive_has_a_line_above_it_and_an_icon(stage: Stage) -> None:
+    make_chats(stage, "One", "Two")
+    stage.run(CommandId.ARCHIVE)
+    foot = stage.window.sidebar.foot
+    picture = foot.grab().toImage()
+    line = picture.pixelColor(picture.width() // 2, 0)
+    assert line == QColor(LIGHT.hairline)
+    assert not foot.archived.icon().isNull()
+    assert foot.archived.y() >= Space.S

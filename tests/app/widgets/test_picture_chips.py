@@ -58,6 +58,10 @@ def photo(tmp_path: Path) -> Path:
 def drop(stage: Stage, *paths: Path) -> None:
     mime = QMimeData()
     mime.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
+    drop_data(stage, mime)
+
+
+def drop_data(stage: Stage, mime: QMimeData) -> None:
     enter = QDragEnterEvent(
         stage.window.rect().center(),
         Qt.DropAction.CopyAction,
@@ -275,3 +279,22 @@ def test_problem_in_place_of_a_count_changes_nothing(stage: Stage, photo: Path) 
     problem = Problem(title="Not counted.", cause="", advice="")
     stage.engine.answer(CountPictures, problem)
     assert chip(stage).details == "1,199 tokens"
+
+
+def test_window_shows_more_pixels_than_the_model_gets(stage: Stage, photo: Path) -> None:
+    drop(stage, photo)
+    assert pictures(stage)[0].view.width < 2400
+    QTest.mouseClick(chips(stage)[0], Qt.MouseButton.LeftButton)
+    tops = QApplication.topLevelWidgets()
+    (window,) = [one for one in tops if isinstance(one, PictureWindow) and one.isVisible()]
+    stage.wait_until(lambda: window.canvas.image_size.toTuple() == (2400, 1600))
+    assert pictures(stage)[0].size is PictureSize.MEDIUM
+    window.close()
+
+
+def test_picture_dragged_from_a_web_page_is_attached(stage: Stage) -> None:
+    mime = QMimeData()
+    mime.setUrls([QUrl("https://example.org/hills.png")])
+    mime.setImageData(scene(64, 48))
+    drop_data(stage, mime)
+    assert [(one.width, one.height) for one in pictures(stage)] == [(64, 48)]

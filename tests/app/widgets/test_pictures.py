@@ -213,6 +213,7 @@ def test_deleted_file_of_a_picture_is_said_in_its_window(stage: Stage) -> None:
     picture = send_picture(stage)
     assert picture.picture is not None
     stage.core.pictures.view(picture.picture.view).unlink()
+    stage.core.pictures.original(picture.picture).unlink()
     stage.click(RowAction.OPEN_PICTURE)
     (window,) = windows()
     stage.wait_until(lambda: window.canvas.accessibleDescription() == words.PICTURE_MISSING)

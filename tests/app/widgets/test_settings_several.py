@@ -102,7 +102,7 @@ def test_check_shows_a_line_for_each_mac(
     memory = several.checks[0].memory_bytes
     assert stage.rig.catalog.counted_bytes == 2 * memory  # the third Mac cannot be reached
     assert len(lines) == 3
-    assert lines[2].startswith("refuses: refuses can’t be reached.")
+    assert lines[2].startswith("refuses: refuses refused the login.")
     assert page.check.isEnabled()
 
 

@@ -63,7 +63,7 @@ def test_disk_settings_are_sent_at_the_start_and_after_a_change(stage: Stage) ->
     assert not page.limit.isEnabled()
 
 
-@pytest.mark.parametrize(("name", "clears"), [("Cancel", False), ("Clear Cache", True)])
+@pytest.mark.parametrize(("name", "clears"), [("Cancel", False), ("Remove", True)])
 def test_state_on_disk_is_cleared_after_a_question(
     stage: Stage, name: str, *, clears: bool
 ) -> None:

@@ -22,6 +22,7 @@ from app.widgets.message_sheet import MessageSheet
 from app.widgets.scroller import VerticalScroller
 from app.widgets.settings_general import GeneralPage
 from app.widgets.settings_window import SettingsWindow
+from app.words import settings as words
 from tests.app.conftest import MakeStage
 from tests.fakes.stage import CTRL, Key, Stage
 
@@ -437,3 +438,9 @@ def test_open_at_login_is_absent_where_it_is_impossible(stage: Stage, tmp_path: 
     assert page.controls[0] is page.reopen
     assert not list(tmp_path.rglob("login.plist"))
     lane.stop()
+
+
+def test_note_about_all_settings_of_new_chats_is_above_them(stage: Stage) -> None:
+    page = opened(stage, Icon.NEW_CHAT).new_chats
+    note = next(one for one in page.findChildren(QLabel) if one.text() == words.NEW_CHATS_NOTE)
+    assert note.geometry().bottom() < page.prompt.y()

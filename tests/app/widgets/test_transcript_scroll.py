@@ -225,6 +225,7 @@ def test_jump_button_is_whole_at_the_bottom_of_the_view(
     assert button.isVisible()
     assert view.viewport().rect().contains(button.geometry())
     assert button.geometry().bottom() > view.viewport().height() - button.height()
+    assert button.x() > view.viewport().width() * 3 // 4
 
 
 def test_text_beside_the_jump_button_is_clickable(transcript: TranscriptStage) -> None:

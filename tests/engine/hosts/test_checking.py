@@ -51,7 +51,7 @@ def test_hosts_that_cannot_take_part_are_named_with_the_reason(
     _, refuses, asleep = check_hosts(hosts_named("refuses", "asleep"), None)
     _, wrong = check_hosts(hosts_named("wrong", ip="203.0.113.1"), None)
 
-    assert str(refuses.problem).startswith("refuses can’t be reached. nobody@refuses: Permission")
+    assert str(refuses.problem).startswith("refuses refused the login. nobody@refuses: Permission")
     assert str(asleep.problem).startswith("asleep didn’t start. It did not respond")
     assert "203.0.113.1 is not one of its addresses. Correct the hosts file." in str(wrong.problem)
     assert "Start Again" not in f"{refuses.problem} {asleep.problem} {wrong.problem}"
@@ -69,7 +69,7 @@ def test_command_prints_a_line_a_host_and_fails_if_one_cannot_take_part(
     first, second = capsys.readouterr().out.splitlines()
     assert status == 1
     assert first.startswith("localhost: ready.")
-    assert second.startswith("refuses: refuses can’t be reached.")
+    assert second.startswith("refuses: refuses refused the login.")
 
 
 def test_same_folder_has_no_difference(tiny_model: TinyModel) -> None:

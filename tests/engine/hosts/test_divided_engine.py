@@ -130,7 +130,7 @@ def test_fault_that_comes_before_the_command_is_sent_is_reported(
 def test_host_without_password_less_login_is_named(ssh: None, model: Path) -> None:
     problem = sentence_of(failed_load(hosts_with("refuses"), model))
 
-    assert problem.title == "refuses can’t be reached."
+    assert problem.title == "refuses refused the login."
     assert "Permission denied" in problem.cause
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.hosts.faults import died
+from engine.hosts.faults import died, not_started
 from engine.hosts.hostfile import Host
 
 STUDIO = Host(name="studio", ips=("10.0.0.2",), is_local=False)
@@ -30,3 +30,26 @@ def test_stage_that_ended_with_other_words_stopped() -> None:
 
     assert problem.title == "studio stopped."
     assert "-6" in problem.cause
+
+
+def test_host_that_refuses_the_login_gets_advice_about_the_key_only() -> None:
+    problem = not_started(STUDIO, "me@studio: Permission denied (publickey,password).")
+
+    assert problem.title == "studio refused the login."
+    assert "ssh key" in problem.advice
+    assert "awake" not in problem.advice
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "ssh: connect to host studio port 22: Connection refused",
+        "zsh: permission denied: rejoinder",
+        "",
+    ],
+)
+def test_host_that_gave_another_reason_cannot_be_reached(reason: str) -> None:
+    problem = not_started(STUDIO, reason)
+
+    assert problem.title == "studio can’t be reached."
+    assert "Remote Login" in problem.advice

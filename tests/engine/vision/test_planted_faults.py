@@ -14,8 +14,9 @@ from engine.picture_ids import picture_ids, position_shift
 from engine.questions import CheckResult
 from engine.types import Picture
 from engine.vision import seeing
+from engine.vision.pixels import read_pixels
 from engine.vision.seeing import Vision
-from engine.vision.tower import Encoded, read_pixels
+from engine.vision.tower import EncodedPicture
 from tests.fakes.asking import reply_of
 from tests.fakes.seeing_engine import OpenSeeing, asked, seen, verified
 from tests.fakes.seeing_model import write_picture
@@ -64,12 +65,12 @@ def test_embeddings_of_another_picture(
     client = open_seeing()
     take, mixed_up = Vision.take, [True]
 
-    def taken(vision: Vision, token_ids: Sequence[int]) -> Encoded:
+    def taken(vision: Vision, token_ids: Sequence[int]) -> EncodedPicture:
         encoded = take(vision, token_ids)
         if not mixed_up:
             return encoded
         mixed_up.clear()
-        return Encoded(encoded.embeddings[:, ::-1], encoded.grid)
+        return EncodedPicture(encoded.embeddings[:, ::-1], encoded.grid)
 
     monkeypatch.setattr(Vision, "take", taken)
     _, result = verified(client, [seen("The quick brown fox", cat, dog)])

@@ -23,7 +23,8 @@ from engine.models.loader import LoadedModel, load_model
 from engine.picture_ids import picture_spans
 from engine.runner.chunks import plan_chunks
 from engine.types import Message, Picture, Role
-from engine.vision.tower import QwenTower, import_part, read_pixels
+from engine.vision.pixels import read_pixels
+from engine.vision.tower import QwenTower, import_part
 from tests.fakes.seeing_model import build_seeing, write_picture
 
 # Largest difference of the logits, relative to their standard deviation. Text alone differs by 1.6e-4, a
@@ -65,8 +66,8 @@ def theirs(
     if pictures:
         tower = QwenTower(folder, config)
         read = [tower.patches(read_pixels(folder / f"{one.digest}.png", one)) for one in pictures]
-        options["pixel_values"] = mx.concatenate([patches for patches, _ in read])
-        options["image_grid_thw"] = mx.array([grid for _, grid in read])
+        options["pixel_values"] = mx.concatenate([mx.array(one.values) for one in read])
+        options["image_grid_thw"] = mx.array([one.grid for one in read])
     features = model.get_input_embeddings(mx.array([ids]), **options)
     language = model.language_model
     cache = language.make_cache()

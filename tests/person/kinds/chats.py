@@ -258,7 +258,7 @@ def type_in_list(person: Person) -> bool:
 
 
 def _open_deleted(person: Person) -> DeletedSheet | None:
-    button = person.window.sidebar.deleted_button
+    button = person.window.sidebar.foot.deleted
     if not button.isVisible():
         return None
     person.click(button)

@@ -75,10 +75,10 @@ def archive(person: Person) -> bool:
 @kind("show or leave the archive")
 def show_archive(person: Person) -> bool:
     sidebar = person.window.sidebar
-    if not sidebar.archived_button.isVisible():
+    if not sidebar.foot.archived.isVisible():
         return False
     before = sidebar.shows_archived
-    person.click(sidebar.archived_button)
+    person.click(sidebar.foot.archived)
     assert sidebar.shows_archived is not before
     return True
 

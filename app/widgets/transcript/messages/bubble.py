@@ -51,7 +51,11 @@ class Bubble:
         radius = self.look.px(Radius.BUBBLE)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(self.look.colors.user_bubble))
-        painter.drawRoundedRect(QRectF(column - width, 0, width, height), radius, radius)
+        box = QRectF(column - width, 0, width, height)
+        painter.drawRoundedRect(box, radius, radius)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.setPen(QColor(self.look.colors.fill_line))
+        painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), radius, radius)
 
     def _width(self, rows: Sequence[TranscriptRow], column: int) -> int:
         natural = self.text_width(column)

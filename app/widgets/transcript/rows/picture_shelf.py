@@ -22,6 +22,7 @@ from app.store.pictures import PictureFiles
 from app.words import problems
 from engine.errors import DiskError
 from engine.problem import Problem
+from engine.types import Picture
 from engine.whole_file import write_whole
 
 MAX_BYTES = 48 << 20  # bytes of the cached images: 200 of the largest in the transcript
@@ -66,9 +67,9 @@ class PictureShelf(QObject):
             self._lane.run(partial(read_image, path, wanted), partial(self._on_read, wanted))
         return None
 
-    def read_whole(self, picture: AttachedPicture) -> None:
-        """Read the version of a picture that the model gets, and emit `whole_read` then."""
-        read = partial(read_png, self._files.view(picture.view), _MAX_PIXELS)
+    def read_whole(self, picture: AttachedPicture, view: Picture) -> None:
+        """Read a view of a picture, and emit `whole_read` with the picture then."""
+        read = partial(read_png, self._files.view(view), _MAX_PIXELS)
         self._lane.run(read, partial(self.whole_read.emit, picture))
 
     def save_original(
