@@ -192,7 +192,7 @@ class Core(QObject):
         self.imports = Imports(self.store, self.pictures, self.desk, self.library, self.folders)
         self.backups = Backups(seams.place, self.store, self.turns, self.imports, seams.origin)
         self.data_folder = DataFolder(
-            seams.place, self.store, self.turns, self.imports, self.backups
+            seams.place, self.pictures, self.store, self.turns, self.imports, self.backups
         )
         self.recently_deleted = RecentlyDeleted(
             self.library, self.folders, seams.place, self.store, self.backups
@@ -231,7 +231,9 @@ class Core(QObject):
         )
         self.memory_map = MemoryMap(self.bridge, self.preferences)
         self.chat_states = ChatStates(self.bridge, self.memory_map)
-        self.storage = Storage(self.bridge, self.preferences, seams.state_dir)
+        self.storage = Storage(
+            self.bridge, self.preferences, seams.state_dir, self.pictures, self._lane
+        )
         self.server = ServerController(
             self.bridge,
             self.preferences,
