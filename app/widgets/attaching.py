@@ -129,8 +129,9 @@ class Attaching(QObject):
         self._open(node.attachments[place])
 
     def act_on_sent_picture(self, key: str, place: int, action: PictureAction) -> None:
-        """Open, copy or save a picture of a sent message."""
-        node = self._core.desk.get(self._shown).nodes[NodeId(key)]
+        """Carry out an action on a picture of a sent message."""
+        conversation_id = self._shown
+        node = self._core.desk.get(conversation_id).nodes[NodeId(key)]
         attachment = node.attachments[place]
         match action:
             case PictureAction.OPEN:
@@ -139,6 +140,9 @@ class Attaching(QObject):
                 self._pictures.copy(attachment)
             case PictureAction.SAVE:
                 self._pictures.save(attachment)
+            case PictureAction.SEND_WITHOUT:
+                others = (*node.attachments[:place], *node.attachments[place + 1 :])
+                self._core.chat.edit(conversation_id, node.node_id, node.content, others)
 
     @property
     def _shown(self) -> ConversationId:

@@ -14,6 +14,7 @@ REMOVE: Final = "Remove"
 OPEN: Final = "Open"
 COPY_PICTURE: Final = "Copy Picture"
 SAVE_PICTURE: Final = "Save Picture As…"
+SEND_WITHOUT_PICTURE: Final = "Send Again Without Picture"
 PASTED: Final = "Pasted picture"
 SIZE: Final = "Size for the model"
 # Keys: the values of PictureSize.
