@@ -7,11 +7,11 @@ also those that Rejoinder has exported, and stored before the conversations that
 The JSON that `own_json` writes is an array of conversation objects, and of objects of pictures before
 the first conversation that has the picture. A picture that several conversations have is written once:
 
-    format              "rejoinder-picture", the first field
+    format              "rejoinder-picture"
     version             1
     original            string; the attachments with this picture name it
     size                "small", "medium" or "full": the size for the model in the next conversation
-    data                the file without its metadata, in Base64: at most 50 MB of PNG, JPEG or WebP
+    data                data URL of the file without its metadata: at most 50 MB of PNG, JPEG or WebP
 
 An object of a conversation has all branches:
 

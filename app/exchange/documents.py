@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import binascii
 import re
 from collections.abc import Callable
 from datetime import datetime
@@ -13,6 +12,7 @@ from markdown_it import MarkdownIt
 from app.conversation.attachments import AttachedPicture, document_text
 from app.conversation.tree import Conversation, MessageNode, shown_path
 from app.conversation.typed_lines import keep_typed_lines
+from app.exchange.data_urls import make_data_url
 from app.words import exchange as words
 from engine.types import Role
 
@@ -118,8 +118,7 @@ def to_html(
 
 
 def _image(name: str, png: bytes) -> str:
-    data = binascii.b2a_base64(png, newline=False).decode()
-    return f'<p><img src="data:image/png;base64,{data}" alt="{escape(name)}"></p>'
+    return f'<p><img src="{make_data_url(png, "png")}" alt="{escape(name)}"></p>'
 
 
 def has_text(node: MessageNode) -> bool:

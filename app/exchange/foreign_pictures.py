@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import binascii
 import hashlib
 from collections.abc import Iterator
 from dataclasses import replace
 
-from app.conversation.attachments import MAX_PICTURE_BYTES
+from app.exchange.data_urls import decode_data_url
 from app.exchange.foreign import ForeignChat, ForeignMessage, ForeignPicture, joined
 from app.exchange.found import FoundPicture, Unreadable
 from app.exchange.reading import UnreadableError
@@ -16,7 +15,6 @@ from app.words import exchange as words
 from engine.types import Role
 
 MAX_PICTURES = 20_000  # of one path that the user named
-_MAX_START = 100  # characters of a data URL before its data
 
 
 class ForeignPictures:
@@ -79,7 +77,7 @@ class ForeignPictures:
         """Return the content of a picture, or nothing if it is not in the files."""
         file = self._sources.pictures.get(source)
         if file is None:
-            return _decoded(source)
+            return decode_data_url(source)
         return file.content(self._meter)
 
 
@@ -88,18 +86,6 @@ def _asked(chat: ForeignChat) -> Iterator[ForeignPicture]:
     for message in chat.messages:
         if message.role is Role.USER:
             yield from message.pictures
-
-
-def _decoded(url: str) -> bytes:
-    """Return the data in a data URL, or nothing if it has none."""
-    start = url.find(",", 0, _MAX_START) + 1
-    if not start or not url[: start - 1].endswith(";base64"):
-        return b""
-    try:
-        content = binascii.a2b_base64(url[start:])
-    except ValueError:
-        return b""
-    return content if len(content) <= MAX_PICTURE_BYTES else b""
 
 
 def _digest(source: str) -> str:

@@ -26,6 +26,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from pathlib import PurePosixPath
 
+from app.exchange.data_urls import DATA_URL_START
 from app.exchange.foreign import (
     MAX_MESSAGES,
     MAX_VERSIONS,
@@ -52,7 +53,6 @@ _ROLES = {
     "system": Role.SYSTEM,
 }
 _REASONING = re.compile(r'<details type="reasoning"[^<>]*>')
-_DATA_URL = "data:image/"
 _SUMMARY = re.compile(r"<summary>")
 _QUOTE = re.compile(r"^> ?", re.MULTILINE)
 
@@ -263,7 +263,7 @@ def _open_webui_pictures(message: Fields) -> Iterator[ForeignPicture]:
         if one.get("type") == "image" or kind.startswith("image/"):
             yield ForeignPicture(name=as_text(one.get("name")), source=_data_url(one.get("url")))
     for image in map(as_text, as_items(message.get("images"))):
-        yield ForeignPicture(name="", source=_data_url(image) or f"{_DATA_URL};base64,{image}")
+        yield ForeignPicture(name="", source=_data_url(image) or f"{DATA_URL_START};base64,{image}")
 
 
 def _split(text: str, opening: re.Pattern[str], closing: str) -> tuple[str, list[str]]:
@@ -357,7 +357,7 @@ def _part_picture(part: Fields, names: Mapping[str, str]) -> ForeignPicture | No
 def _data_url(value: object) -> str:
     """Return a URL that has the data of a picture, and "" for any other."""
     url = as_text(value)
-    return url if url.startswith(_DATA_URL) else ""
+    return url if url.startswith(DATA_URL_START) else ""
 
 
 def _part_text(part: object) -> str:

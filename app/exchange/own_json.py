@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import binascii
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -10,7 +9,6 @@ from dataclasses import asdict, dataclass, field, replace
 from app.conversation.attachments import (
     MAX_ATTACHMENTS,
     MAX_CHARS,
-    MAX_PICTURE_BYTES,
     PICTURE,
     AttachedPicture,
     Attachment,
@@ -34,9 +32,10 @@ from app.conversation.tree import (
     add_nodes,
     show_version,
 )
+from app.exchange.data_urls import decode_data_url, make_data_url
 from app.exchange.foreign import MAX_MESSAGES, MAX_VERSIONS, as_seconds
 from app.exchange.found import FoundPicture
-from app.exchange.reading import PICTURE_FORMAT, PICTURE_START, UnreadableError
+from app.exchange.reading import UnreadableError
 from app.settings import PictureSize
 from app.store.codec import from_parsed
 from app.words import exchange as words
@@ -44,6 +43,7 @@ from engine.problem import Problem
 from engine.types import ConversationId, ReplyTokens, Role
 
 FORMAT = "rejoinder-conversation"
+PICTURE_FORMAT = "rejoinder-picture"
 VERSION = 1
 _MAX_ID_LEN = 100
 _MAX_KIND_LEN = 20
@@ -76,7 +76,7 @@ class _PictureFile:
 
     original: str
     size: PictureSize = PictureSize.MEDIUM
-    data: str  # in Base64
+    data: str  # a data URL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,9 +168,13 @@ def pictures_of(filed: FiledConversation) -> Iterator[AttachedPicture]:
 
 def picture_to_json(picture: AttachedPicture, content: bytes) -> str:
     """Return the JSON object of the stored file of a picture."""
-    data = binascii.b2a_base64(content, newline=False).decode()
-    fields = {"version": VERSION, "original": picture.original, "size": picture.size, "data": data}
-    return f"{PICTURE_START},{json.dumps(fields, separators=(',', ':'))[1:]}"
+    file = _PictureFile(
+        original=picture.original,
+        size=picture.size,
+        data=make_data_url(content, picture.extension),
+    )
+    value = {"format": PICTURE_FORMAT, "version": VERSION, **asdict(file)}
+    return json.dumps(value, separators=(",", ":"))
 
 
 def is_picture(value: Mapping[str, object]) -> bool:
@@ -181,10 +185,10 @@ def picture_from_value(value: Mapping[str, object]) -> FoundPicture | None:
     """Return the picture that a parsed object describes, or None if the object is not valid."""
     try:
         file = from_parsed(_PictureFile, value)
-        content = binascii.a2b_base64(file.data)
     except ValueError:
         return None
-    if len(content) > MAX_PICTURE_BYTES:
+    content = decode_data_url(file.data)
+    if not content:
         return None
     return FoundPicture(key=file.original, content=content, size=file.size)
 

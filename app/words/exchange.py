@@ -9,7 +9,9 @@ from typing import Final
 DAMAGED: Final = "It is not JSON, or a part of it is missing."
 NOT_TEXT: Final = "It is not UTF-8 text."
 TOO_DEEP: Final = "Its JSON is nested too deeply."
-TOO_LARGE: Final = "One of its chats is larger than 32 million characters."
+TOO_LARGE: Final = (
+    "One of its chats is larger than 32 million characters, or than 96 million with its pictures."
+)
 TOO_COMPLEX: Final = "Reading it takes too much time or memory."
 TOO_MUCH: Final = "It unpacks to more than 8 GB."
 TOO_MANY_FILES: Final = "It has more than 100,000 files."

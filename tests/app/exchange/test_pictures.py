@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
+import random
 import struct
 import zlib
 from collections.abc import Iterator
@@ -185,14 +187,8 @@ def own(folder: Path, *pictures: dict[str, object], stated: Attachment) -> Path:
 
 
 def as_object(original: str, content: bytes, **more: object) -> dict[str, object]:
-    data = base64.b64encode(content).decode()
-    return {
-        "format": "rejoinder-picture",
-        "version": 1,
-        "original": original,
-        "data": data,
-        **more,
-    }
+    fields = {"format": "rejoinder-picture", "version": 1, "original": original}
+    return {**fields, "data": data_url(content), **more}
 
 
 def bomb() -> bytes:
@@ -205,7 +201,6 @@ def bomb() -> bytes:
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (b"", "damaged"),
         (b"no picture", "image"),
         (b"<svg onload='x'/>\0", "image"),
         (PNG[:60], "damaged"),
@@ -243,8 +238,21 @@ def test_picture_that_cannot_be_decoded_is_noted_and_the_message_keeps_text_and_
         [],
         [{"format": "rejoinder-picture"}],
         [{"format": "rejoinder-picture", "original": 5, "data": ""}],
-        [{"format": "rejoinder-picture", "original": "../../x", "data": "AAAA"}],
-        [{"format": "rejoinder-picture", "original": "x", "data": "é", "size": "huge"}],
+        [
+            {
+                "format": "rejoinder-picture",
+                "original": "../../x",
+                "data": "data:image/png;base64,AAAA",
+            }
+        ],
+        [
+            {
+                "format": "rejoinder-picture",
+                "original": "x",
+                "data": "data:image/png;base64,é",
+                "size": "small",
+            }
+        ],
     ],
 )
 def test_picture_that_is_not_in_the_file_is_noted_by_its_name(
@@ -309,9 +317,70 @@ def test_object_of_a_picture_may_be_larger_than_that_of_a_chat(
 
     assert [one["format"] for one in values] == ["rejoinder-picture", "rejoinder-conversation"]
     assert len(values[0]["data"]) > 3000
-    monkeypatch.setattr(reading, "_MAX_PICTURE_CHARS", 3000)
+    monkeypatch.setattr(reading, "MAX_CHARS_WITH_PICTURES", 3000)
     with path.open() as stream, pytest.raises(reading.UnreadableError):
         list(reading.json_values(stream))
+
+
+@pytest.mark.parametrize(
+    ("values", "is_read"),
+    [
+        (["data:image/png;base64," + "A" * 5000], True),
+        (["data:image/png;base64," + "A" * 5000, "x" * 2900], True),
+        (["data:image/png;base64," + "A" * 5000, "x" * 8000], False),
+        (["data:image/png;base64," + "A" * 20_000], False),
+        (["data:text/plain," + "A" * 5000], False),
+        (["x data:image/png;base64," + "A" * 5000], False),
+        (["data:image/"] * 400, False),
+    ],
+)
+def test_only_data_urls_of_pictures_make_a_value_larger(
+    monkeypatch: pytest.MonkeyPatch, values: list[str], *, is_read: bool
+) -> None:
+    monkeypatch.setattr(reading, "MAX_VALUE_CHARS", 3000)
+    monkeypatch.setattr(reading, "MAX_CHARS_WITH_PICTURES", 15_000)
+    monkeypatch.setattr(reading, "_CHUNK", 100)
+    text = json.dumps([{"values": values}])
+
+    if is_read:
+        assert list(reading.json_values(io.StringIO(text))) == [{"values": values}]
+    else:
+        with pytest.raises(reading.UnreadableError):
+            list(reading.json_values(io.StringIO(text)))
+
+
+@pytest.mark.parametrize("kind", ["own", "chatgpt", "open_webui"])
+@pytest.mark.parametrize("seed", range(5))
+def test_damaged_export_with_pictures_gives_conversations_or_sentences(
+    tmp_path: Path,
+    extractor: Extractor,
+    files: PictureFiles,
+    imported: PictureFiles,
+    kind: str,
+    seed: int,
+) -> None:
+    path = tmp_path / ("export.zip" if kind == "chatgpt" else "export.json")
+    if kind == "own":
+        export(path, [filed(asked("A", attached(extractor, files, PNG)))], files)
+    elif kind == "open_webui":
+        path.write_text(json.dumps(open_webui_with({"type": "image", "url": data_url(PNG)})))
+    else:
+        value = json.dumps(chatgpt_with("file-service://file-1"))
+        path.write_bytes(zipped({"conversations.json": value, "file-1.dat": PNG}))
+    chance = random.Random(f"{kind} {seed}")
+    data = bytearray(path.read_bytes())
+    for _ in range(chance.randrange(1, 9)):
+        data[chance.randrange(len(data))] = chance.randrange(256)
+    path.write_bytes(data)
+
+    chats, unreadable = found(path, into=imported)
+
+    assert chats or unreadable
+    assert all(line.endswith(".") for line in unreadable)
+    for chat in chats:
+        for node in chat.conversation.nodes.values():
+            for file in node.attachments:
+                assert file.text or has_files(imported, file.picture)
 
 
 def test_missing_file_of_a_picture_leaves_the_chat_in_the_export(
