@@ -36,8 +36,8 @@ def kept_pictures(config: EngineConfig) -> Generator[tuple[EngineConfig, Picture
         yield replace(config, picture_folder=Path(folder)), PictureFiles(Path(folder))
 
 
-def attachments_from(paths: Iterable[str], pictures: PictureFiles) -> tuple[Attachment, ...]:
-    """Return the text of files, and the pictures among them, whose files are stored.
+def attachments_from(paths: Iterable[str], pictures: PictureFiles | None) -> tuple[Attachment, ...]:
+    """Return the text of files, and the pictures among them, whose files are stored in `pictures`.
 
     Raises:
         CannotAttachError: a file cannot be attached.
@@ -52,6 +52,7 @@ def attachments_from(paths: Iterable[str], pictures: PictureFiles) -> tuple[Atta
                 raise CannotAttachError(words.refused(file_label(path), refusal.why)) from None
             picture = extracted.attachment.picture
             if picture is not None and extracted.content is not None:
+                assert pictures is not None, "this run has no folder for pictures"
                 pictures.add(picture, extracted.content)
             found.append(extracted.attachment)
     finally:

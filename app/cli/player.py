@@ -105,7 +105,7 @@ class ScriptPlayer:
             predict: True to ask before each request what the engine will read.
             max_drafts: Request.max_drafts of all requests.
             restart: ends the engine and returns a new one, for the op `restart`.
-            pictures: the folder in which the engine finds pictures, for the op `attach`.
+            pictures: the folder in which the engine finds pictures; None if no step attaches one.
         """
         self._client = client
         self._model = model
@@ -208,7 +208,6 @@ class ScriptPlayer:
     def _attach(self, step: Attach) -> None:
         """Add a file to the draft of a chat. The next step `idle` reads it ahead."""
         conv = self._chat(step.chat)
-        assert self._pictures is not None, "the op attach needs a folder for pictures"
         files = (*conv.draft_attachments, *attachments_from([step.file], self._pictures))
         self.chats[step.chat] = set_draft_attachments(conv, files)
         messages = messages_ahead(self.chats[step.chat])

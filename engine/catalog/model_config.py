@@ -234,6 +234,7 @@ def _can_see(settings: Settings, text: Settings, model_type: str) -> bool:
     return (
         model_type in SEEING_TYPES
         and "depth" in vision
+        and not vision.get("deepstack_visual_indexes")
         and isinstance(settings.get("image_token_id"), int)
         and isinstance(sections, list)
         and len(cast("list[object]", sections)) == 3

@@ -1,4 +1,4 @@
-"""The files of pictures, read by a thread of their own while the engine thread goes on. No mlx."""
+"""Read the files of pictures in a thread beside the engine thread. No mlx."""
 
 from __future__ import annotations
 

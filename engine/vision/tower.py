@@ -22,7 +22,7 @@ from mlx import nn
 from engine.catalog.weights import TOWER_NAMES
 from engine.errors import PictureError
 
-_PACKAGE = "mlx_vlm"
+_PACKAGES = ("mlx_vlm", "mlx_vlm.models", "mlx_vlm.models.qwen3_vl")
 _ATTEND = "ensure_fused_sdpa"  # mlx-vlm's attention of towers
 # Highest number of scores (queries x keys x heads) in one block. Two CPU cores compute a block of this
 # size in about 50 ms.
@@ -89,9 +89,7 @@ class QwenTower:
         """
         self._folder = folder
         self._config = config
-        family = f"models.{config['model_type']}"
-        self._parts: Any = import_part(family)
-        processing: Any = import_part("models.qwen3_vl.processing_qwen3_vl")
+        processing: Any = import_part("processing_qwen3_vl")
         # The folder is absolute, so mlx-vlm does not take it for a repository and opens no connection.
         options = processing._qwen_vl_image_kwargs(folder.absolute())  # noqa: SLF001 (has no public name)
         self._processor: Any = processing.Qwen3VLImageProcessor(**options)
@@ -144,8 +142,7 @@ class QwenTower:
 
     def _loaded(self) -> Any:
         if self._model is None:
-            parameters = self._config["vision_config"]
-            tower = self._parts.VisionModel(self._parts.VisionConfig.from_dict(parameters))
+            tower = make_tower(self._config)
             weights = tower.sanitize(tower_weights(self._folder))
             _quantise(tower, weights, self._config)
             tower.load_weights(list(weights.items()))
@@ -185,15 +182,26 @@ def _quantise(tower: nn.Module, weights: Mapping[str, mx.array], config: Mapping
         )
 
 
-def import_part(name: str) -> ModuleType:
-    """Import a module of mlx-vlm without the code of its top level.
+def make_tower(config: Mapping[str, Any]) -> Any:
+    """Return the tower of a config.json, with random weights."""
+    parameters: Any = import_part("config").VisionConfig.from_dict(config["vision_config"])
+    return import_part("vision").VisionModel(parameters)
 
-    That code imports its server, its command line and libraries that the app does not have.
+
+def import_part(name: str) -> Any:
+    """Import a module of mlx-vlm's Qwen3-VL without the code of the packages around it.
+
+    That code imports language models, a server, a command line, and libraries that the app does not have.
     """
-    if _PACKAGE not in sys.modules:
-        spec = find_spec(_PACKAGE)
-        assert spec is not None
-        package = ModuleType(_PACKAGE)
-        package.__path__ = list(spec.submodule_search_locations or ())
-        sys.modules[_PACKAGE] = package
-    return importlib.import_module(f"{_PACKAGE}.{name}")
+    for package in _PACKAGES:
+        if package not in sys.modules:
+            parent, _, child = package.rpartition(".")
+            module = ModuleType(package)
+            if parent:
+                module.__path__ = [f"{place}/{child}" for place in sys.modules[parent].__path__]
+            else:
+                spec = find_spec(package)
+                assert spec is not None
+                module.__path__ = list(spec.submodule_search_locations or ())
+            sys.modules[package] = module
+    return importlib.import_module(f"{_PACKAGES[-1]}.{name}")

@@ -16,7 +16,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, cast
+from typing import cast
 
 import mlx.core as mx
 import numpy as np
@@ -25,7 +25,7 @@ from PIL import Image
 from tokenizers import AddedToken
 
 from engine.types import Picture, picture_digest
-from engine.vision.tower import import_part
+from engine.vision.tower import make_tower
 from tests.fakes.tiny_model import (
     CONFIGS,
     TEMPLATES,
@@ -87,7 +87,7 @@ def build_seeing(
     write_model(out, config, tokenizer, source)
     mx.random.seed(11)
     weights = dict(cast("dict[str, mx.array]", mx.load(str(out / "model.safetensors"))))
-    tower = tree_map_with_path(_wide, _tower(config).parameters())
+    tower = tree_map_with_path(_wide, make_tower(config).parameters())
     named = cast("list[tuple[str, mx.array]]", tree_flatten(tower))
     weights |= {f"vision_tower.{name}": array for name, array in named}
     mx.save_safetensors(str(out / "model.safetensors"), weights, metadata={"format": "mlx"})
@@ -112,11 +112,6 @@ def write_picture(
     digest = picture_digest(width, height, rows.tobytes())
     Image.fromarray(rows).save(folder / f"{digest}.png")
     return Picture(digest=digest, width=width, height=height)
-
-
-def _tower(config: Config) -> Any:
-    part: Any = import_part(f"models.{config['model_type']}")
-    return part.VisionModel(part.VisionConfig.from_dict(config["vision_config"]))
 
 
 def _wide(path: str, array: mx.array) -> mx.array:

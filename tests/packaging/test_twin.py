@@ -17,6 +17,7 @@ import pytest
 
 from app.selftest import LIMIT_MS
 from appbundle.spec import ROOT, read_spec
+from tests.fakes.seeing_model import build_seeing, write_picture
 from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template, build_tiny
 
@@ -109,6 +110,12 @@ def test_linux_bundle_answers_and_restores_without_changing_its_files(
         exact = exact[::8]  # the row of the starter model imports all
     said = run(executable, home, "-c", IMPORT_ALL, *exact)
     assert said == f"{len(exact)} {executable}\n"
+
+    seeing = build_seeing(tmp_path / "seeing")
+    picture = write_picture(tmp_path / "pictures", 96, 64)
+    file = str(tmp_path / "pictures" / f"{picture.digest}.png")
+    asked = ("chat", "--model", str(seeing), "--attach", file, "--max-tokens", "2", "What is this?")
+    assert run(executable, home, "-m", "app", *asked)
 
     said = run(executable, home, "-c", ASK_VERSION)
     assert said == f"{read_spec().version}\n"

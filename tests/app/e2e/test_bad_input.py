@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication, QImage
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
 
 from app.controllers.desk import KEPT
 from app.settings import ModelDefaults
@@ -20,7 +19,7 @@ from app.widgets.commands import CommandId
 from engine.errors import ContextFullError, TemplateError, TextTooLongError
 from tests.app.conftest import MakeStage
 from tests.fakes.rig import FakeCatalog, card
-from tests.fakes.stage import CTRL, Key, Stage
+from tests.fakes.stage import Key, Stage
 
 
 def _set_version(path: Path, number: int) -> None:
@@ -51,17 +50,6 @@ def test_database_of_newer_version_shows_notice_and_is_not_changed(
     stage.edit.setFocus()
     stage.chat("One", "1")
     assert [one.title for one in stage.stored(lambda store: store.summaries())] == ["One"]
-
-
-def test_pasted_image_shows_a_toast(stage: Stage) -> None:
-    QApplication.clipboard().setImage(QImage(4, 4, QImage.Format.Format_RGB32))
-    QTest.keyClick(stage.edit, Key.Key_V, CTRL)
-    assert stage.window.toast.isVisible()
-    assert (
-        stage.window.toast.text
-        == "Models here read text only. Describe the image, or paste its text."
-    )
-    QApplication.clipboard().clear()
 
 
 def test_two_megabyte_message_is_sent_unchanged(stage: Stage) -> None:

@@ -10,9 +10,13 @@ language model is its own code.
 
 from __future__ import annotations
 
+import importlib
 import json
-from collections.abc import Sequence
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Any, cast
 
 import mlx.core as mx
@@ -24,7 +28,7 @@ from engine.picture_ids import picture_spans
 from engine.runner.chunks import plan_chunks
 from engine.types import Message, Picture, Role
 from engine.vision.pixels import read_pixels
-from engine.vision.tower import QwenTower, import_part
+from engine.vision.tower import QwenTower
 from tests.fakes.seeing_model import build_seeing, write_picture
 
 # Largest difference of the logits, relative to their standard deviation. Text alone differs by 1.6e-4, a
@@ -35,6 +39,26 @@ TOLERANCE = 5e-4
 @pytest.fixture(scope="module", params=["qwen3_5", "qwen3_5_moe"])
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_seeing(tmp_path_factory.mktemp("seeing") / request.param, request.param)
+
+
+@contextmanager
+def whole_packages() -> Generator[None]:
+    """Import the packages of mlx-vlm with their language models, unlike engine/vision/tower.py.
+
+    Only its top level is left out: it needs libraries that are not installed.
+    """
+    parts = {
+        name: sys.modules.pop(name) for name in list(sys.modules) if name.startswith("mlx_vlm")
+    }
+    top = ModuleType("mlx_vlm")
+    top.__path__ = list(parts["mlx_vlm"].__path__)
+    sys.modules["mlx_vlm"] = top
+    try:
+        yield
+    finally:
+        for name in [name for name in sys.modules if name.startswith("mlx_vlm")]:
+            del sys.modules[name]
+        sys.modules.update(parts)
 
 
 def user(text: str, *pictures: Picture) -> Message:
@@ -54,7 +78,8 @@ def theirs(
 ) -> mx.array:
     """Return the logits of all tokens by mlx-vlm, of shape (L, V)."""
     config = json.loads((folder / "config.json").read_text())
-    part: Any = import_part(f"models.{config['model_type']}")
+    with whole_packages():
+        part: Any = importlib.import_module(f"mlx_vlm.models.{config['model_type']}")
     model: Any = part.Model(part.ModelConfig.from_dict(config))
     weights = cast("dict[str, mx.array]", mx.load(str(folder / "model.safetensors")))
     model.load_weights(list(model.sanitize(dict(weights)).items()))
