@@ -8,6 +8,7 @@ come from rig.py.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QModelIndex, QPoint, Qt
@@ -18,6 +19,7 @@ from app.viewmodels.conversations import ConversationRow, ConversationsModel
 from app.viewmodels.models import ModelPhase
 from app.widgets.conversation_list import ConversationList
 from app.widgets.transcript.rows.row import RowAction
+from tests.fakes.fake_engine import FACTS
 from tests.fakes.rig import FakeCatalog, Rig
 from tests.fakes.transcript_stage import targets
 from tests.fakes.window_driver import WindowDriver
@@ -38,11 +40,23 @@ class Stage(WindowDriver):
         catalog: FakeCatalog | None = None,
         hold_load: bool = False,
         size: tuple[int, int] | None = None,
+        sees: bool = False,
     ) -> None:
+        """Open the window.
+
+        Args:
+            data_dir: the folder of the data.
+            settings: the settings; None for the defaults.
+            catalog: the models on this computer; None for one.
+            hold_load: True if the model is loaded by `engine.finish_load()`.
+            size: width and height of the window in pixels; None for the usual size.
+            sees: True if the model sees pictures.
+        """
         settings = settings or Settings()
         self.rig = Rig(data_dir, settings=settings, catalog=catalog)
         self.engine = self.rig.engine
         self.engine.hold_load = hold_load
+        self.engine.facts = replace(FACTS, sees=sees)
         self.open(self.rig.core, self.rig.origin, settings.appearance, size)
         self.composer = self.pane.composer
         self.wait_until(lambda: self.rig.models.status.phase is not ModelPhase.SEARCHING)

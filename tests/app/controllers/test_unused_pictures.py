@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PySide6.QtWidgets import QApplication
 
 from app.conversation.attachments import PictureContent
 from app.store.backups import backups_of
 from app.store.pictures import UNUSED_KEPT_S
 from engine.problem import Problem
-from tests.app.conftest import MakeStage
 from tests.app.store.test_attachments import photo
-from tests.fakes.fake_engine import FACTS
 from tests.fakes.stage import Stage
-
-CONTENT = PictureContent(b"original", b"view", b"thumbnail")
 
 
 @pytest.fixture
-def stage(make_stage: MakeStage) -> Stage:
-    """Return a window whose model sees pictures."""
-    stage = make_stage(hold_load=True)
-    stage.engine.facts = replace(FACTS, sees=True)
-    stage.engine.finish_load()
-    stage.settle()
-    return stage
+def stage(qapp: QApplication, tmp_path: Path) -> Iterator[Stage]:
+    stage = Stage(tmp_path, sees=True)
+    yield stage
+    stage.close()
+
+
+CONTENT = PictureContent(b"original", b"view", b"thumbnail")
 
 
 def names(stage: Stage) -> set[str]:

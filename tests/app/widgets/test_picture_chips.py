@@ -31,17 +31,9 @@ from tests.fakes.stored_pictures import png, scene
 Key = Qt.Key
 
 
-def open_stage(folder: Path) -> Stage:
-    stage = Stage(folder, hold_load=True)
-    stage.engine.facts = replace(FACTS, sees=True)
-    stage.engine.finish_load()
-    stage.settle()
-    return stage
-
-
 @pytest.fixture
 def stage(qapp: QApplication, tmp_path: Path) -> Iterator[Stage]:
-    stage = open_stage(tmp_path / "data")
+    stage = Stage(tmp_path / "data", sees=True)
     yield stage
     stage.close()
     # Data that a test leaves in the clipboard crash Qt at the end of the process.
@@ -208,7 +200,6 @@ def test_price_has_the_time_once_a_rate_is_measured(stage: Stage, photo: Path) -
 def test_unanswered_count_leaves_the_size_in_pixels(stage: Stage, photo: Path) -> None:
     stage.engine.facts = replace(FACTS, sees=False)
     stage.core.models.load_again()
-    stage.engine.finish_load()
     stage.settle()
     drop(stage, photo)
     assert chip(stage).details == "2,400 \N{MULTIPLICATION SIGN} 1,600"
@@ -264,7 +255,7 @@ def test_thumbnail_is_painted_in_the_chip(stage: Stage, photo: Path) -> None:
 def test_new_pictures_have_the_size_of_the_settings(
     qapp: QApplication, tmp_path: Path, photo: Path
 ) -> None:
-    stage = open_stage(tmp_path / "data")
+    stage = Stage(tmp_path / "data", sees=True)
     page = ChatPage(
         stage.theme, stage.core.preferences, stage.core.presets, stage.core.models, stage.window
     )

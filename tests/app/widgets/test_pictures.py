@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -25,20 +24,14 @@ from app.widgets.transcript.rows.picture_row import PictureRow
 from app.widgets.transcript.rows.row import RowAction
 from app.words import attachments as words
 from engine.errors import PictureError
-from tests.fakes.fake_engine import FACTS
 from tests.fakes.stage import Stage
 from tests.fakes.stored_pictures import stored_picture
 from tests.fakes.transcript_stage import targets
 
-SEES = replace(FACTS, sees=True)
-
 
 @pytest.fixture
 def stage(qapp: QApplication, tmp_path: Path) -> Iterator[Stage]:
-    stage = Stage(tmp_path, hold_load=True)
-    stage.engine.facts = SEES
-    stage.engine.finish_load()
-    stage.settle()
+    stage = Stage(tmp_path, sees=True)
     yield stage
     stage.close()
 
