@@ -17,13 +17,14 @@ from app.cli.terminal import for_terminal
 from app.conversation.filed import FiledConversation
 from app.conversation.tree import ConversationSummary
 from app.exchange.exporting import export
-from app.exchange.importing import Unreadable
+from app.exchange.found import Unreadable
 from app.exchange.isolated import IsolatedImport
 from app.paths import Paths
 from app.store.conversations import ConversationStore
 from app.store.errors import MessagesTakenError
 from app.store.lock import InstanceLock
 from app.store.merging import Merged, merge
+from app.store.pictures import PictureFiles
 from app.store.place import DataPlace
 from app.store.search import ConversationHits
 from app.words import exchange as words
@@ -60,7 +61,7 @@ def run_import(args: Namespace, paths: Paths) -> int:
     with _store(paths) as store:
         counts = dict.fromkeys(Merged, 0)
         unreadable: list[Unreadable] = []
-        work = IsolatedImport(args.files, now=time.time())
+        work = IsolatedImport(args.files, PictureFiles(paths.pictures_dir), now=time.time())
         with _progress(work) as show:
             for one in work.found():
                 if isinstance(one, Unreadable):
@@ -86,7 +87,7 @@ def run_export(args: Namespace, paths: Paths) -> int:
     with _store(paths) as store:
         summaries = store.summaries()
         chosen = summaries if args.all else [_called(summaries, name) for name in args.chat]
-        number = export(args.file, _loaded(store, chosen))
+        number = export(args.file, _loaded(store, chosen), PictureFiles(paths.pictures_dir))
     print(words.exported(number, for_terminal(str(args.file))))
     return 0
 

@@ -43,6 +43,7 @@ from app.conversation.actions import (
     plan_regenerate,
     plan_send,
 )
+from app.conversation.attachments import Attachment
 from app.conversation.branching import can_rewrite, rewrite_reply
 from app.conversation.deletion import can_delete, delete_message, num_shown_from
 from app.conversation.forks import branch_top, is_in_tree, num_from
@@ -203,13 +204,24 @@ class ChatController(QObject):
     def _on_returned(self, conversation_id: ConversationId, text: str) -> None:
         self.refused.emit(Refusal(conversation_id, text, None))
 
-    def edit(self, conversation_id: ConversationId, node_id: NodeId, text: str) -> bool:
-        """Add a new version of a user message, with this text, and request its answer."""
+    def edit(
+        self,
+        conversation_id: ConversationId,
+        node_id: NodeId,
+        text: str,
+        attachments: tuple[Attachment, ...] | None = None,
+    ) -> bool:
+        """Add a new version of a user message, with this text, and request its answer.
+
+        attachments: those of the new version; None for those of the message.
+        """
         ids, now = self._new_ids(), self._origin.now()
         has_begun = self._begin(
             conversation_id,
             text,
-            lambda current: plan_edit(current, node_id, text, ids, now=now),
+            lambda current: plan_edit(
+                current, node_id, text, ids, now=now, attachments=attachments
+            ),
         )
         if has_begun:
             name = undo_words.EDIT_MESSAGE

@@ -160,7 +160,7 @@ class Core(QObject):
         self.turns = Turns(
             self.bridge, self.store, self.desk, self.models, self.preferences, seams.origin
         )
-        self.exports = Exports(self._lane, self.store)
+        self.exports = Exports(self._lane, self.store, self.pictures)
         self.undo = UndoList()
         self.presets = PresetsController(self.store, self.models, self.preferences, self.undo)
         self.folders = FoldersController(self.store, self.presets, self.undo, seams.origin)
@@ -189,10 +189,10 @@ class Core(QObject):
 
     def _make_files(self, seams: Seams) -> None:
         """Create what keeps conversations in other files, and the deleted ones."""
-        self.imports = Imports(self.store, self.desk, self.library, self.folders)
+        self.imports = Imports(self.store, self.pictures, self.desk, self.library, self.folders)
         self.backups = Backups(seams.place, self.store, self.turns, self.imports, seams.origin)
         self.data_folder = DataFolder(
-            seams.place, self.store, self.turns, self.imports, self.backups
+            seams.place, self.pictures, self.store, self.turns, self.imports, self.backups
         )
         self.recently_deleted = RecentlyDeleted(
             self.library, self.folders, seams.place, self.store, self.backups
@@ -231,7 +231,9 @@ class Core(QObject):
         )
         self.memory_map = MemoryMap(self.bridge, self.preferences)
         self.chat_states = ChatStates(self.bridge, self.memory_map)
-        self.storage = Storage(self.bridge, self.preferences, seams.state_dir)
+        self.storage = Storage(
+            self.bridge, self.preferences, seams.state_dir, self.pictures, self._lane
+        )
         self.server = ServerController(
             self.bridge,
             self.preferences,

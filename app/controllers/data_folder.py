@@ -17,6 +17,7 @@ from app.controllers.imports import Imports
 from app.controllers.turns import Turns
 from app.store.backups import backups_of
 from app.store.conversations import ConversationStore
+from app.store.pictures import PictureFiles
 from app.store.place import DataPlace
 from app.words import storage as words
 from engine.problem import Problem, ProblemKind
@@ -39,10 +40,17 @@ class DataFolder(QObject):
     failed = Signal(object)  # argument: a Problem
 
     def __init__(
-        self, place: DataPlace, store: StoreLane, turns: Turns, imports: Imports, backups: Backups
+        self,
+        place: DataPlace,
+        pictures: PictureFiles,
+        store: StoreLane,
+        turns: Turns,
+        imports: Imports,
+        backups: Backups,
     ) -> None:
         super().__init__()
         self._place = place
+        self._pictures = pictures
         self._store = store
         self._turns = turns
         self._imports = imports
@@ -59,6 +67,15 @@ class DataFolder(QObject):
     def old_folders(self) -> tuple[Path, ...]:
         """The folders with an old copy that was kept after a move."""
         return self._place.old
+
+    @property
+    def pictures_folder(self) -> Path | None:
+        """The folder of pictures after the database was moved. They stay, as models and settings do.
+
+        None: it is in the data folder.
+        """
+        folder = self._pictures.folder
+        return None if folder.parent == self.folder else folder
 
     @property
     def is_moving(self) -> bool:

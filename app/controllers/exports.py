@@ -19,6 +19,7 @@ from app.conversation.filed import FiledConversation
 from app.conversation.text import file_label
 from app.exchange.exporting import export
 from app.store.conversations import ConversationStore
+from app.store.pictures import PictureFiles
 from app.words import problems as words
 from engine.errors import DiskError
 from engine.types import ConversationId
@@ -31,10 +32,11 @@ class Exports(QObject):
     exported = Signal(int, str)  # arguments: number of conversations, name of the saved file
     failed = Signal(object)  # argument: a Problem
 
-    def __init__(self, lane: TaskLane, store: StoreLane) -> None:
+    def __init__(self, lane: TaskLane, store: StoreLane, pictures: PictureFiles) -> None:
         super().__init__()
         self._lane = lane
         self._store = store
+        self._pictures = pictures
         self._jobs = JobLane("export")  # the exports of several conversations
 
     def save(self, path: Path, text: str) -> None:
@@ -47,7 +49,7 @@ class Exports(QObject):
     def export_one(self, path: Path, conversation: FiledConversation) -> None:
         """Write a conversation to a file. The ending of its name decides the kind."""
         self._lane.run(
-            partial(export, path, (conversation,)),
+            partial(export, path, (conversation,), self._pictures),
             lambda number: self.exported.emit(number, file_label(path)),
             self.failed.emit,
         )
@@ -55,7 +57,7 @@ class Exports(QObject):
     def export_several(self, path: Path, conversation_ids: Sequence[ConversationId]) -> None:
         """Write conversations to a file, after the exports of several that were asked for before."""
         self._jobs.start(
-            lambda job: export(path, self._load(conversation_ids, job)),
+            lambda job: export(path, self._load(conversation_ids, job), self._pictures),
             lambda number: self.exported.emit(number, file_label(path)),
             self.failed.emit,
         )

@@ -23,10 +23,11 @@ from app.controllers.desk import Desk
 from app.controllers.folders import FoldersController
 from app.controllers.library import LibraryController
 from app.conversation.filed import FiledConversation
-from app.exchange.importing import Unreadable
+from app.exchange.found import Unreadable
 from app.exchange.isolated import IsolatedImport
 from app.store.errors import MessagesTakenError, StoreError
 from app.store.merging import Merged, Merging
+from app.store.pictures import PictureFiles
 from app.words import exchange as words, problems
 from engine.problem import Problem, ProblemKind
 from engine.types import ConversationId
@@ -64,12 +65,14 @@ class Imports(QObject):
     def __init__(
         self,
         store: StoreLane,
+        pictures: PictureFiles,
         desk: Desk,
         library: LibraryController,
         folders: FoldersController,
     ) -> None:
         super().__init__()
         self._store = store
+        self._pictures = pictures
         self._desk = desk
         self._library = library
         self._folders = folders
@@ -84,7 +87,7 @@ class Imports(QObject):
         if self._store.is_lost:
             self.failed.emit(StoreError(problems.STORE_CLOSED).problem)
             return
-        files, outcome = IsolatedImport(paths, now=now), _Outcome()
+        files, outcome = IsolatedImport(paths, self._pictures, now=now), _Outcome()
         self._job = self._lane.start(
             partial(self._import, files, outcome),
             lambda _none: self._end(outcome),

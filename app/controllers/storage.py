@@ -1,4 +1,7 @@
-"""Memory and disk that the engine's cached state takes, and how much it may take. Main thread."""
+"""Memory and disk that the engine's cached state takes, and how much it may take; disk of pictures.
+
+Main thread.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,9 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.bridge.engine_bridge import EngineBridge
+from app.bridge.tasks import TaskLane
 from app.controllers.preferences import Preferences
+from app.store.pictures import PictureFiles
 from engine.clients import ModelEvent, RequestEvent
 from engine.events import (
     ModelLoaded,
@@ -34,17 +39,34 @@ class Storage(QObject):
     cleared = Signal()  # the user has deleted all cached state on disk
     limited = Signal()  # the user has changed how much cached state is kept
 
-    def __init__(self, bridge: EngineBridge, preferences: Preferences, folder: Path) -> None:
+    def __init__(
+        self,
+        bridge: EngineBridge,
+        preferences: Preferences,
+        folder: Path,
+        pictures: PictureFiles,
+        lane: TaskLane,
+    ) -> None:
         """Send the settings to the engine, which carries them out before it loads a model.
 
-        `folder` is the folder of cached state.
+        Args:
+            bridge: the engine.
+            preferences: the settings.
+            folder: the folder of cached state.
+            pictures: the stored pictures, whose size is measured on the lane.
+            lane: the worker thread for files.
         """
         super().__init__()
         self._bridge = bridge
         self._engine = bridge.engine
         self._preferences = preferences
         self._folder = folder
+        self._pictures = pictures
+        self._lane = lane
         self.figures: CacheStatistics | None = None  # None before the first report
+        self.picture_bytes: int | None = (
+            None  # of all stored pictures; None before the first measurement
+        )
         self._is_stopped = False
         self._sent: tuple[bool, int, int] | None = None  # the settings that the engine has
         self._look = QTimer(self, interval=LOOK_MS)
@@ -55,8 +77,9 @@ class Storage(QObject):
         self._send()
 
     def watch(self, *, shown: bool) -> None:
-        """Ask for figures every LOOK_MS while a page shows them."""
+        """Ask for figures every LOOK_MS while a page shows them. Measure the pictures once."""
         if shown:
+            self._lane.run(self._pictures.total_bytes, self._on_measured)
             self._ask()
             self._look.start()
         else:
@@ -105,6 +128,10 @@ class Storage(QObject):
 
     def _ask(self) -> None:
         self._bridge.when_answered(self._engine.report_cache(), self._on_reported)
+
+    def _on_measured(self, num_bytes: int) -> None:
+        self.picture_bytes = num_bytes
+        self.changed.emit()
 
     def _on_reported(self, report: CacheReport) -> None:
         self.figures = report.statistics

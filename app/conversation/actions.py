@@ -113,26 +113,28 @@ def plan_send(
     return _plan(cleared, user, _reply_node(ids.reply, user, now, generation))
 
 
-def plan_edit(
+def plan_edit(  # noqa: PLR0913 (values with defaults)
     conv: Conversation,
     node_id: NodeId,
     text: str,
     ids: TurnIds,
     *,
     now: float,
+    attachments: tuple[Attachment, ...] | None = None,
     generation: Generation | None = None,
 ) -> Turn:
     """Plan a turn with a new version of a user message, which starts a new branch.
 
     The draft stays, because the user has typed the edit in the message and not in the composer. The
-    new version keeps the attachments.
+    new version keeps the attachments, unless others are given.
 
     Raises:
         EmptyMessageError: the text contains only white space, and there is no attachment.
     """
     edited = conv.nodes[node_id]
     assert edited.role is Role.USER
-    user = _user_node(text, edited.attachments, ids.user, edited.parent, now=now)
+    files = edited.attachments if attachments is None else attachments
+    user = _user_node(text, files, ids.user, edited.parent, now=now)
     turn = _plan(conv, user, _reply_node(ids.reply, user, now, generation))
     return replace(turn, edited=node_id)
 

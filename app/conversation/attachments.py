@@ -34,6 +34,7 @@ from engine.types import Picture
 PICTURE = "picture"  # kind of an attachment that is a picture
 MAX_ATTACHMENTS = 50  # of one message
 MAX_CHARS = 4_000_000  # longest text of one attachment: about a million tokens
+MAX_PICTURE_BYTES = 50 << 20  # of the file of a picture
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _BACKTICKS = re.compile(r"`{3,}")
@@ -145,6 +146,14 @@ def make_picture(name: str, picture: AttachedPicture, *, source: str = "") -> At
         source=clean_text(source),
         picture=picture,
     )
+
+
+def lost_picture(name: str) -> Attachment:
+    """Return an attachment in the place of a picture that cannot be read.
+
+    It has a text, so that a reader and the model find out that a picture was attached.
+    """
+    return make_attachment(name, PICTURE, words.LOST_PICTURE, part=words.LOST_PART)
 
 
 def with_view(attachment: Attachment, picture: AttachedPicture) -> Attachment:

@@ -1,9 +1,19 @@
 """Conversations in files: export to JSON, Markdown, HTML and text, and import from JSON exports.
 
 Everything in an imported file is hostile: sizes, depths, counts and types are checked before use,
-and each refusal is one sentence (words/exchange.py).
+and each refusal is one sentence (words/exchange.py). Pictures are decoded by the extraction process,
+also those that Rejoinder has exported, and stored before the conversations that have them.
 
-The JSON that `own_json` writes is an array of conversation objects. It keeps all branches:
+The JSON that `own_json` writes is an array of conversation objects, and of objects of pictures before
+the first conversation that has the picture. A picture that several conversations have is written once:
+
+    format              "rejoinder-picture"
+    version             1
+    original            string; the attachments with this picture name it
+    size                "small", "medium" or "full": the size for the model in the next conversation
+    data                data URL of the file without its metadata: at most 50 MB of PNG, JPEG or WebP
+
+An object of a conversation has all branches:
 
     format              "rejoinder-conversation"
     version             1
@@ -28,7 +38,9 @@ The JSON that `own_json` writes is an array of conversation objects. It keeps al
         problem             null, or object: title, cause, advice, details
         attachments         array, the files of a user message in order; of each file the name, kind
                             (such as "pdf"), text, num_pages (null if it has none), and part (label of
-                            the attached part; "" for the whole file)
+                            the attached part; "" for the whole file). A picture has no text, and
+                            the object `picture`: original, extension, width, height, size, and view
+                            (digest, width, height). An import uses original and size only
         chat_title          string; of a first message the title that the model wrote for it, else ""
 
 Missing fields have their default. Unknown fields are ignored. Deleted messages are not exported.

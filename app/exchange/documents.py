@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import datetime
 from html import escape
 
 from markdown_it import MarkdownIt
 
-from app.conversation.attachments import document_text
+from app.conversation.attachments import AttachedPicture, document_text
 from app.conversation.tree import Conversation, MessageNode, shown_path
 from app.conversation.typed_lines import keep_typed_lines
+from app.exchange.data_urls import make_data_url
 from app.words import exchange as words
 from engine.types import Role
 
 _RULE = "-" * 60
 _FENCE = re.compile(r"`{3,}|~{3,}")
 
-# Nothing is loaded when the page is opened: no script, no picture of another server.
+# Nothing is loaded when the page is opened: no script, no picture of another server. The pictures are in
+# the page.
 _HEAD = """<!DOCTYPE html>
 <html><head><meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
 <style>
 body { font: 11pt/1.5 -apple-system, "Segoe UI", sans-serif; max-width: 46em; margin: 2em auto; padding: 0 1em }
 h1 { font-size: 1.5em } h2 { font-size: 1em; margin: 1.8em 0 .3em; color: #555; break-after: avoid }
@@ -28,6 +31,7 @@ h1 { font-size: 1.5em } h2 { font-size: 1em; margin: 1.8em 0 .3em; color: #555; 
 pre { background: #f6f6f8; padding: .8em; white-space: pre-wrap; overflow-wrap: anywhere; break-inside: avoid-page }
 code { font-family: ui-monospace, Menlo, monospace; font-size: .9em }
 table { border-collapse: collapse } td, th { border: 1px solid #ccc; padding: .2em .6em }
+img { max-width: 100%; max-height: 24em; border-radius: .4em }
 details, blockquote { color: #555 } p, li { orphans: 3; widows: 3 }
 @media print { body { max-width: none; margin: 0 } }
 </style>
@@ -80,8 +84,15 @@ def html_start(title: str) -> str:
     return f"{_HEAD}<title>{escape(title)}</title></head><body>\n"
 
 
-def to_html(conv: Conversation) -> str:
-    """Return a section for a page that html_start() begins. HTML in a message is escaped."""
+def to_html(
+    conv: Conversation, thumbnail: Callable[[AttachedPicture], bytes | None] = lambda _picture: None
+) -> str:
+    """Return a section for a page that html_start() begins. HTML in a message is escaped.
+
+    Args:
+        conv: the conversation.
+        thumbnail: returns a PNG file with a picture, or None to show its name only.
+    """
     parts = [f'<section class="chat"><h1>{escape(conv.title)}</h1>']
     if conv.system_prompt.strip():
         prompt = _markdown.render(conv.system_prompt)
@@ -94,8 +105,20 @@ def to_html(conv: Conversation) -> str:
             thoughts = _markdown.render(node.reasoning)
             parts.append(f"<details><summary>{words.THOUGHTS}</summary>{thoughts}</details>")
         parser = _typed if node.role is Role.USER else _markdown
-        parts.append(f'<div class="{node.role}">{parser.render(_text(node))}</div>')
+        images = {
+            file: content
+            for file in node.attachments
+            if file.picture is not None and (content := thumbnail(file.picture)) is not None
+        }
+        shown = "".join(_image(file.name, content) for file, content in images.items())
+        named = [file for file in node.attachments if file not in images]
+        text = parser.render(document_text(named, node.content))
+        parts.append(f'<div class="{node.role}">{shown}{text}</div>')
     return "\n".join((*parts, "</section>\n"))
+
+
+def _image(name: str, png: bytes) -> str:
+    return f'<p><img src="{make_data_url(png, "png")}" alt="{escape(name)}"></p>'
 
 
 def has_text(node: MessageNode) -> bool:

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from app.conversation.attachments import MAX_PICTURE_BYTES, AttachedPicture
 from app.conversation.filed import FiledConversation
 from app.conversation.text import one_line
 from app.exchange import documents, own_json
+from app.store.pictures import PictureFiles
 from app.words import exchange as words
 from engine.errors import DiskError, UserFixableError
+from engine.plain_file import read_plain
+
+log = logging.getLogger(__name__)
 
 _NO_NAME = re.compile(r'[\\/:*?"<>|\x00-\x1f\x7f]+')
 _NAME_LEN = 80
+_MAX_THUMBNAIL_BYTES = 4 << 20
 
 
 def file_name(title: str) -> str:
@@ -31,10 +38,10 @@ class ExportKindError(UserFixableError):
     title = words.WHICH_KIND
 
 
-def export(path: Path, conversations: Iterable[FiledConversation]) -> int:
+def export(path: Path, conversations: Iterable[FiledConversation], pictures: PictureFiles) -> int:
     """Write conversations to a file and return their number. Replace an existing file at the end.
 
-    If `conversations` raises an exception, such as for a cancelled export, no file changes.
+    JSON has the files of the pictures, and a web page has their thumbnails. If `conversations` raises an exception, such as for a cancelled export, no file changes.
 
     Raises:
         ExportKindError: the ending of the file names no kind.
@@ -55,7 +62,7 @@ def export(path: Path, conversations: Iterable[FiledConversation]) -> int:
         descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.writelines(write(path.stem, counted()))
+                file.writelines(write(path.stem, counted(), pictures))
             Path(name).replace(path)
         except BaseException:
             with contextlib.suppress(OSError):
@@ -66,25 +73,56 @@ def export(path: Path, conversations: Iterable[FiledConversation]) -> int:
     return number
 
 
-def _json(_title: str, filed: Iterable[FiledConversation]) -> Iterator[str]:
-    yield "["
-    for index, one in enumerate(filed):
-        yield ",\n" if index else "\n"
+def _json(_title: str, filed: Iterable[FiledConversation], pictures: PictureFiles) -> Iterator[str]:
+    separator = "["
+    for one in _with_pictures(filed, pictures):
+        yield f"{separator}\n"
+        yield one
+        separator = ","
+    yield "\n]\n" if separator == "," else "[\n]\n"
+
+
+def _with_pictures(filed: Iterable[FiledConversation], pictures: PictureFiles) -> Iterator[str]:
+    """Yield the objects of conversations, and before each the pictures that have not been yielded."""
+    written: set[str] = set()
+    for one in filed:
+        for picture in own_json.pictures_of(one):
+            if picture.original in written:
+                continue
+            written.add(picture.original)
+            content = _content(pictures.original(picture), MAX_PICTURE_BYTES)
+            if content is not None:
+                yield own_json.picture_to_json(picture, content)
         yield own_json.to_json(one)
-    yield "\n]\n"
 
 
-def _html(title: str, filed: Iterable[FiledConversation]) -> Iterator[str]:
+def _content(path: Path, max_bytes: int) -> bytes | None:
+    """Return the content of a stored file of a picture, or None if the file cannot be read."""
+    try:
+        return read_plain(path, max_bytes)
+    except OSError as error:
+        log.warning("a picture is exported by its name only: %s", error.strerror)
+        return None
+
+
+def _html(title: str, filed: Iterable[FiledConversation], pictures: PictureFiles) -> Iterator[str]:
+    def thumbnail(picture: AttachedPicture) -> bytes | None:
+        return _content(pictures.thumbnail(picture), _MAX_THUMBNAIL_BYTES)
+
     yield documents.html_start(title)
-    yield from (documents.to_html(one.conversation) for one in filed)
+    yield from (documents.to_html(one.conversation, thumbnail) for one in filed)
     yield documents.HTML_END
 
 
-def _markdown(_title: str, filed: Iterable[FiledConversation]) -> Iterator[str]:
+def _markdown(
+    _title: str, filed: Iterable[FiledConversation], _pictures: PictureFiles
+) -> Iterator[str]:
     return _apart(documents.to_markdown(one.conversation) for one in filed)
 
 
-def _text(_title: str, filed: Iterable[FiledConversation]) -> Iterator[str]:
+def _text(
+    _title: str, filed: Iterable[FiledConversation], _pictures: PictureFiles
+) -> Iterator[str]:
     return _apart(documents.to_text(one.conversation) for one in filed)
 
 
@@ -94,5 +132,6 @@ def _apart(texts: Iterable[str]) -> Iterator[str]:
         yield text
 
 
+Writer = Callable[[str, Iterable[FiledConversation], PictureFiles], Iterator[str]]
 # Kinds of files by their ending. A function gets the name of the file and returns its text in pieces.
-WRITERS = {".json": _json, ".html": _html, ".md": _markdown, ".txt": _text}
+WRITERS: dict[str, Writer] = {".json": _json, ".html": _html, ".md": _markdown, ".txt": _text}

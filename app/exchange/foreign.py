@@ -23,6 +23,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import cast
 
+from app.conversation.attachments import (
+    MAX_ATTACHMENTS,
+    AttachedPicture,
+    Attachment,
+    make_picture,
+)
 from app.conversation.text import clean_text, message_text, one_line, title_from
 from app.conversation.tree import (
     MANUAL_TITLE_LEN,
@@ -35,15 +41,26 @@ from app.conversation.tree import (
     show_version,
 )
 from app.exchange.reading import MAX_VALUE_CHARS, UnreadableError
+from app.settings import PictureSize
 from app.words import exchange as words
-from engine.types import ConversationId, Role, SamplingParams
+from engine.types import ConversationId, Picture, Role, SamplingParams
 
 MAX_MESSAGES = 50_000
 MAX_VERSIONS = 1000
 _ID_LEN = 32
 _MILLISECONDS = 1e11  # larger times are milliseconds, not seconds
 _MAX_SECONDS = 253402300799.0  # the year 9999
+_PICTURE_CHARS = 500  # of the JSON of a picture
 _GAP = "\n\n"  # between the texts of two messages that become one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignPicture:
+    """A picture of a message of another app."""
+
+    name: str  # empty if the other app gave it none
+    source: str  # key of a file in the export (see sources.py), or a data URL; empty if neither
+    key: str = ""  # key of its FoundPicture; empty until it was found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +74,7 @@ class ForeignMessage:
     reasoning: str = ""
     at: float | None = None  # Unix seconds
     model: str = ""
+    pictures: tuple[ForeignPicture, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +102,7 @@ class _Draft:
     role: Role
     texts: list[str] = field(default_factory=list[str])
     thoughts: list[str] = field(default_factory=list[str])
+    pictures: list[ForeignPicture] = field(default_factory=list[ForeignPicture])
     at: float | None = None
     model: str = ""
     num_children: int = 0
@@ -91,6 +110,7 @@ class _Draft:
     def add(self, message: ForeignMessage) -> None:
         self.texts += [message.text] if message.text.strip() else []
         self.thoughts += [message.reasoning] if message.reasoning.strip() else []
+        self.pictures += message.pictures
         self.at = self.at if self.at is not None else message.at
         self.model = self.model or message.model
 
@@ -106,7 +126,7 @@ def to_conversation(chat: ForeignChat, *, now: float) -> Conversation:
     system = _first_system(chat)
     builder = _Builder(chat)
     drafts = builder.drafts()
-    if not any(draft.texts and draft.role is Role.USER for draft in drafts):
+    if not any((draft.texts or draft.pictures) and draft.role is Role.USER for draft in drafts):
         raise UnreadableError(words.EMPTY)
     times = [draft.at for draft in drafts if draft.at is not None]
     created = _first(chat.created_at, min(times, default=None), chat.updated_at, now)
@@ -120,8 +140,8 @@ def to_conversation(chat: ForeignChat, *, now: float) -> Conversation:
     ids = {draft: NodeId(_id(chat.kind, chat.key, draft.key)) for draft in drafts}
     conv = add_nodes(empty, *(_node(draft, ids, created) for draft in drafts))
     title = one_line(chat.title, MANUAL_TITLE_LEN)
-    first = next(draft for draft in drafts if draft.texts)
-    conv = replace(conv, title=title or title_from(first.texts[0]), title_is_manual=bool(title))
+    first = next((draft.texts[0] for draft in drafts if draft.texts), words.PICTURE_NAME)
+    conv = replace(conv, title=title or title_from(first), title_is_manual=bool(title))
     at = builder.shown
     while at is not None:
         conv = show_version(conv, ids[at])
@@ -173,7 +193,7 @@ class _Builder:
         self, message: ForeignMessage, above: _Draft | None, *, is_alone: bool
     ) -> _Draft | None:
         """Return the draft that holds a message; `above` if the message is left out."""
-        is_empty = not (message.text.strip() or message.reasoning.strip())
+        is_empty = not (message.text.strip() or message.reasoning.strip() or message.pictures)
         role = message.role
         if (role is not Role.USER and role is not Role.ASSISTANT) or is_empty:
             return above
@@ -188,9 +208,10 @@ class _Builder:
             draft = self._new(message.key, above.parent, role)
             draft.texts += above.texts
             draft.thoughts += above.thoughts
-            self._count(sum(map(len, (*draft.texts, *draft.thoughts))))
+            draft.pictures += above.pictures
+            self._count(sum(map(len, (*draft.texts, *draft.thoughts))), len(draft.pictures))
         draft.add(message)
-        self._count(len(message.text) + len(message.reasoning))
+        self._count(len(message.text) + len(message.reasoning), len(message.pictures))
         return draft
 
     def _new(self, key: str, parent: _Draft | None, role: Role) -> _Draft:
@@ -202,9 +223,9 @@ class _Builder:
         self._drafts.append(draft)
         return draft
 
-    def _count(self, chars: int) -> None:
+    def _count(self, chars: int, num_pictures: int) -> None:
         # Texts of shared messages are copied to each branch, so the sum may exceed the file's size.
-        self._num_chars += chars
+        self._num_chars += chars + num_pictures * _PICTURE_CHARS
         if self._num_chars > MAX_VALUE_CHARS:
             raise UnreadableError(words.TOO_LARGE)
 
@@ -258,9 +279,24 @@ def _node(draft: _Draft, ids: dict[_Draft, NodeId], created: float) -> MessageNo
         content=clean_text(text) if is_reply else message_text(text),
         reasoning=clean_text(_GAP.join(draft.thoughts)) if is_reply else "",
         created_at=_first(draft.at, created),
-        status=MessageStatus.COMPLETE if draft.texts else MessageStatus.STOPPED,
+        status=MessageStatus.COMPLETE if draft.texts or not is_reply else MessageStatus.STOPPED,
         generation=generation if is_reply and draft.model else None,
+        attachments=tuple(map(_attachment, draft.pictures[:MAX_ATTACHMENTS])),
     )
+
+
+def _attachment(picture: ForeignPicture) -> Attachment:
+    """Return a picture that is not decoded yet. See FoundPicture."""
+    view = Picture(digest=picture.key, width=1, height=1)
+    undecoded = AttachedPicture(
+        original=picture.key,
+        extension="png",
+        width=1,
+        height=1,
+        size=PictureSize.MEDIUM,
+        view=view,
+    )
+    return make_picture(picture.name or words.PICTURE_NAME, undecoded)
 
 
 def _first_system(chat: ForeignChat) -> str:

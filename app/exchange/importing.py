@@ -7,27 +7,20 @@ may stop at any time, and reads the progress from `meter`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import cast
 
 from app.conversation.filed import FiledConversation
 from app.conversation.placement import Placement
 from app.conversation.text import file_label
 from app.exchange import own_json
-from app.exchange.foreign import to_conversation
+from app.exchange.foreign import ForeignChat, as_fields, to_conversation
+from app.exchange.foreign_pictures import ForeignPictures
+from app.exchange.found import FoundPicture, Unreadable
 from app.exchange.kinds import Fields, foreign_chat, is_jan_thread, jan_chat
 from app.exchange.reading import UnreadableError, json_values
-from app.exchange.sources import Document, Meter, documents
+from app.exchange.sources import Document, Meter, Sources, sources
 from app.words import exchange as words
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unreadable:
-    """A file or conversation that cannot be read."""
-
-    name: str
-    reason: str  # one sentence
 
 
 class Import:
@@ -38,45 +31,58 @@ class Import:
         self._now = now
         self.meter = Meter()
 
-    def found(self) -> Iterator[FiledConversation | Unreadable]:
-        """Yield each conversation, and each file or conversation that cannot be read."""
+    def found(self) -> Iterator[FiledConversation | FoundPicture | Unreadable]:
+        """Yield each conversation after its pictures, and all that cannot be read."""
         for path in self._paths:
             any_found = False
             try:
-                with documents(path) as files:
-                    self.meter.total += sum(file.size for file in files)
-                    by_name = {file.name: file for file in files}
-                    for file in files:
-                        for one in self._in_file(file, by_name):
-                            any_found = True
-                            yield one
+                with sources(path) as files:
+                    self.meter.total += sum(file.size for file in files.documents)
+                    found = _FoundInPath(files, self.meter, self._now)
+                    for one in found.all():
+                        any_found = True
+                        yield one
             except UnreadableError as error:
                 yield Unreadable(name=file_label(path), reason=str(error))
                 continue
             if not any_found:
                 yield Unreadable(name=file_label(path), reason=words.UNKNOWN)
 
-    def _in_file(
-        self, file: Document, by_name: dict[str, Document]
-    ) -> Iterator[FiledConversation | Unreadable]:
+
+class _FoundInPath:
+    """The conversations in the files of one path."""
+
+    def __init__(self, files: Sources, meter: Meter, now: float) -> None:
+        self._files = files.documents
+        self._by_name = {file.name: file for file in files.documents}
+        self._pictures = ForeignPictures(files, meter)
+        self._meter = meter
+        self._now = now
+
+    def all(self) -> Iterator[FiledConversation | FoundPicture | Unreadable]:
+        for file in self._files:
+            yield from self._in_file(file)
+
+    def _in_file(self, file: Document) -> Iterator[FiledConversation | FoundPicture | Unreadable]:
         number = 0
         try:
-            with file.text(self.meter) as text:
-                for number, value in enumerate(json_values(text), start=1):
-                    if not isinstance(value, dict):
+            with file.text(self._meter) as text:
+                for value in json_values(text):
+                    fields = as_fields(value)
+                    if own_json.is_picture(fields):
+                        picture = own_json.picture_from_value(fields)
+                        if picture is not None:
+                            yield picture
                         continue
+                    number += 1
                     try:
-                        filed = self._conversation(cast("Fields", value), file, by_name)
+                        yield from self._conversation(fields, file)
                     except UnreadableError as error:
                         name = words.chat_number(file.label, number)
                         yield Unreadable(name=name, reason=str(error))
-                        continue
                     except RecursionError:
                         name = words.chat_number(file.label, number)
                         yield Unreadable(name=name, reason=words.TOO_DEEP)
-                        continue
-                    if filed is not None:
-                        yield filed
         except UnreadableError as error:
             yield Unreadable(
                 name=words.chat_number(file.label, number + 1) if number else file.label,
@@ -84,21 +90,27 @@ class Import:
             )
 
     def _conversation(
-        self, value: Fields, file: Document, by_name: dict[str, Document]
-    ) -> FiledConversation | None:
-        """Return the conversation in an object, or None if the object is something else."""
+        self, value: Fields, file: Document
+    ) -> Iterator[FiledConversation | FoundPicture | Unreadable]:
+        """Yield the conversation in an object after its pictures; nothing for another object."""
         if own_json.is_own(value):
-            return _imported(own_json.from_value(value))
-        messages = by_name.get(_messages_of(file.name))
-        if messages is not None and is_jan_thread(value):
-            with messages.text(self.meter) as text:
-                chat = jan_chat(value, json_values(text))
-        else:
-            chat = foreign_chat(value)
-        return chat and FiledConversation(
-            conversation=to_conversation(chat, now=self._now),
+            yield _imported(own_json.from_value(value))
+            return
+        chat = self._foreign_chat(value, file)
+        if chat is None:
+            return
+        yield from self._pictures.find(chat, file.label)
+        yield FiledConversation(
+            conversation=to_conversation(self._pictures.attach(chat), now=self._now),
             placement=Placement(pinned=chat.pinned, archived=chat.archived),
         )
+
+    def _foreign_chat(self, value: Fields, file: Document) -> ForeignChat | None:
+        messages = self._by_name.get(_messages_of(file.name))
+        if messages is None or not is_jan_thread(value):
+            return foreign_chat(value)
+        with messages.text(self._meter) as text:
+            return jan_chat(value, json_values(text))
 
 
 def _imported(filed: FiledConversation) -> FiledConversation:

@@ -5,10 +5,16 @@ the descriptions and parsers that others published, and ignore what they do not 
 
     ChatGPT     conversations.json: `mapping` of node ids to {message, parent, children}
                 github.com/mitkury/chatgpt-export-parser, docs/chatgpt-data-export-format.md
+                A picture is an `image_asset_pointer`. Its file begins with the id in the pointer, also in
+                exports of 2026, whose files end in .dat: github.com/Superkikim/nexus-ai-chat-importer, #62
     Claude      conversations.json: `chat_messages`, newer ones with `parent_message_uuid`
     LM Studio   *.conversation.json: `messages` of {versions, currentlySelected}
                 github.com/YorkieDev/lm-studio-conversation-converter
+                A picture is {type: "file", fileType: "image", fileIdentifier}, the name of a file in
+                the folder user-files, which stands beside the folder conversations
     Open WebUI  an array of {chat: {history: {messages, currentId}}}
+                A picture is {type: "image", url} in `files` of a message. The URL has the data, or is
+                that of a file on the server, which the export lacks: MessageInput.svelte
     Jan         thread.json and messages.jsonl, docs/docs/specs in github.com/janhq/jan
 """
 
@@ -18,12 +24,15 @@ import hashlib
 import html
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from pathlib import PurePosixPath
 
+from app.exchange.data_urls import DATA_URL_START
 from app.exchange.foreign import (
     MAX_MESSAGES,
     MAX_VERSIONS,
     ForeignChat,
     ForeignMessage,
+    ForeignPicture,
     as_fields,
     as_items,
     as_seconds,
@@ -31,6 +40,7 @@ from app.exchange.foreign import (
     joined,
 )
 from app.exchange.reading import UnreadableError
+from app.exchange.sources import USER_FILES, file_id
 from app.words import exchange as words
 from engine.types import Role
 
@@ -84,12 +94,15 @@ def _chatgpt_message(key: str, node: Fields) -> ForeignMessage:
     to_tool = as_text(message.get("recipient")) not in ("", "all")
     kind = as_text(content.get("content_type"))
     text = reasoning = ""
+    pictures: tuple[ForeignPicture, ...] = ()
     if kind == "thoughts":
         thoughts = map(as_fields, as_items(content.get("thoughts")))
         reasoning = joined(as_text(one.get("content")) for one in thoughts)
     elif kind in ("text", "multimodal_text", "code"):
         parts = as_items(content.get("parts")) or [content.get("text")]
-        text = joined(map(_part_text, parts))
+        attached = [as_fields(one) for one in as_items(about.get("attachments"))]
+        names = {as_text(one.get("id")): as_text(one.get("name")) for one in attached}
+        text, pictures = _content(parts, names)
     return ForeignMessage(
         key=key,
         parent=as_text(node.get("parent")) or None,
@@ -98,6 +111,7 @@ def _chatgpt_message(key: str, node: Fields) -> ForeignMessage:
         reasoning=reasoning,
         at=as_seconds(message.get("create_time")),
         model=as_text(about.get("model_slug")),
+        pictures=pictures,
     )
 
 
@@ -181,11 +195,14 @@ def _lm_studio_message(key: str, parent: str | None, version: Fields) -> Foreign
     blocks = [as_fields(one) for one in as_items(version.get("steps"))] or [version]
     texts: list[str] = []
     thoughts: list[str] = []
+    pictures: tuple[ForeignPicture, ...] = ()
     model = as_text(as_fields(version.get("senderInfo")).get("senderName"))
     for block in blocks:
         style = as_text(as_fields(block.get("style")).get("type"))
         into = thoughts if style == "thinking" else texts
-        into += map(_part_text, as_items(block.get("content")))
+        text, found = _content(as_items(block.get("content")))
+        into.append(text)
+        pictures += found
         model = model or as_text(as_fields(block.get("genInfo")).get("indexedModelIdentifier"))
     return ForeignMessage(
         key=key,
@@ -194,6 +211,7 @@ def _lm_studio_message(key: str, parent: str | None, version: Fields) -> Foreign
         text=joined(texts),
         reasoning=joined(thoughts),
         model=model,
+        pictures=pictures,
     )
 
 
@@ -223,7 +241,8 @@ def open_webui_chat(value: Fields) -> ForeignChat:
 
 def _open_webui_message(key: str, message: Fields) -> ForeignMessage:
     content = message.get("content")
-    text = joined(map(_part_text, as_items(content))) or as_text(content)
+    text, pictures = _content(as_items(content))
+    text = text or as_text(content)
     answer, thoughts = _split(text, _REASONING, "</details>")
     thoughts = [html.unescape(_split(one, _SUMMARY, "</summary>")[0]) for one in thoughts]
     return ForeignMessage(
@@ -234,7 +253,17 @@ def _open_webui_message(key: str, message: Fields) -> ForeignMessage:
         reasoning=joined(_QUOTE.sub("", one.strip()) for one in thoughts),
         at=as_seconds(message.get("timestamp")),
         model=as_text(message.get("modelName")) or as_text(message.get("model")),
+        pictures=(*pictures, *_open_webui_pictures(message)),
     )
+
+
+def _open_webui_pictures(message: Fields) -> Iterator[ForeignPicture]:
+    for one in map(as_fields, as_items(message.get("files"))):
+        kind = as_text(one.get("content_type"))
+        if one.get("type") == "image" or kind.startswith("image/"):
+            yield ForeignPicture(name=as_text(one.get("name")), source=_data_url(one.get("url")))
+    for image in map(as_text, as_items(message.get("images"))):
+        yield ForeignPicture(name="", source=_data_url(image) or f"{DATA_URL_START};base64,{image}")
 
 
 def _split(text: str, opening: re.Pattern[str], closing: str) -> tuple[str, list[str]]:
@@ -274,18 +303,61 @@ def jan_chat(thread: Fields, lines: Iterator[object]) -> ForeignChat:
 
 
 def _jan_message(number: str, above: str | None, message: Fields) -> ForeignMessage:
+    text, pictures = _content(as_items(message.get("content")))
     return ForeignMessage(
         key=f"{number} {as_text(message.get('id'))}",
         parent=above,
         role=_ROLES.get(as_text(message.get("role"))),
-        text=joined(map(_part_text, as_items(message.get("content")))),
+        text=text,
         at=as_seconds(message.get("created_at")),
         model=as_text(as_fields(message.get("metadata")).get("modelId")),
+        pictures=pictures,
     )
 
 
 def is_jan_thread(value: Fields) -> bool:
     return value.get("object") == "thread" or isinstance(value.get("assistants"), list)
+
+
+def _content(
+    parts: Iterable[object], names: Mapping[str, str] | None = None
+) -> tuple[str, tuple[ForeignPicture, ...]]:
+    """Return the text and the pictures of the parts of a message.
+
+    names: names of files by their ids.
+    """
+    texts: list[str] = []
+    pictures: list[ForeignPicture] = []
+    for part in parts:
+        picture = _part_picture(as_fields(part), names or {})
+        if picture is None:
+            texts.append(_part_text(part))
+        else:
+            pictures.append(picture)
+    return joined(texts), tuple(pictures)
+
+
+def _part_picture(part: Fields, names: Mapping[str, str]) -> ForeignPicture | None:
+    """Return the picture in a part of a message: of ChatGPT, of LM Studio, or of OpenAI's API."""
+    if part.get("content_type") == "image_asset_pointer":
+        pointer = as_text(part.get("asset_pointer")).rpartition("://")[2]
+        source = file_id(pointer)
+        return ForeignPicture(
+            name=names.get(pointer, ""), source=source if source == pointer else ""
+        )
+    if part.get("type") == "file" and part.get("fileType") == "image":
+        name = PurePosixPath(as_text(part.get("fileIdentifier"))).name
+        return ForeignPicture(name=name, source=f"{USER_FILES}/{name}")
+    if part.get("type") == "image_url":
+        url = as_fields(part.get("image_url")).get("url")
+        return ForeignPicture(name="", source=_data_url(url))
+    return None
+
+
+def _data_url(value: object) -> str:
+    """Return a URL that has the data of a picture, and "" for any other."""
+    url = as_text(value)
+    return url if url.startswith(DATA_URL_START) else ""
 
 
 def _part_text(part: object) -> str:

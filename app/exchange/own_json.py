@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 
 from app.conversation.attachments import (
     MAX_ATTACHMENTS,
     MAX_CHARS,
+    PICTURE,
+    AttachedPicture,
     Attachment,
+    lost_picture,
     make_attachment,
+    make_picture,
 )
 from app.conversation.filed import FiledConversation
 from app.conversation.folder import Folder, FolderColor, clean_folder
@@ -28,14 +32,18 @@ from app.conversation.tree import (
     add_nodes,
     show_version,
 )
+from app.exchange.data_urls import decode_data_url, make_data_url
 from app.exchange.foreign import MAX_MESSAGES, MAX_VERSIONS, as_seconds
+from app.exchange.found import FoundPicture
 from app.exchange.reading import UnreadableError
+from app.settings import PictureSize
 from app.store.codec import from_parsed
 from app.words import exchange as words
 from engine.problem import Problem
 from engine.types import ConversationId, ReplyTokens, Role
 
 FORMAT = "rejoinder-conversation"
+PICTURE_FORMAT = "rejoinder-picture"
 VERSION = 1
 _MAX_ID_LEN = 100
 _MAX_KIND_LEN = 20
@@ -59,6 +67,16 @@ class _Attached:
     text: str
     num_pages: int | None = None
     part: str = ""
+    picture: AttachedPicture | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PictureFile:
+    """The file of a picture in the file, before the conversations that have the picture."""
+
+    original: str
+    size: PictureSize = PictureSize.MEDIUM
+    data: str  # a data URL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,13 +133,7 @@ class _File:
 def to_json(filed: FiledConversation) -> str:
     """Return the JSON object of a conversation, without its deleted messages."""
     conv = filed.conversation
-    there = {node_id for ids in conv.children.values() for node_id in ids}
-    kept: set[NodeId | None] = {None}
-    messages: list[_Message] = []
-    for node in conv.nodes.values():
-        if node.node_id in there and node.parent in kept:
-            kept.add(node.node_id)
-            messages.append(_message(node))
+    nodes = tuple(_exported_nodes(conv))
     file = _File(
         conversation_id=conv.conversation_id,
         created_at=conv.created_at,
@@ -137,11 +149,48 @@ def to_json(filed: FiledConversation) -> str:
         pinned=filed.placement.pinned,
         archived=filed.placement.archived,
         folder=filed.folder and _folder(filed.folder),
-        messages=tuple(messages),
+        messages=tuple(map(_message, nodes)),
     )
+    kept = {None, *(node.node_id for node in nodes)}
     shown = {parent or _FIRST: node for parent, node in conv.shown.items() if parent in kept}
     value = {"format": FORMAT, "version": VERSION, **asdict(file), "shown": shown}
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def pictures_of(filed: FiledConversation) -> Iterator[AttachedPicture]:
+    """Yield the pictures that the JSON object of a conversation names."""
+    conv = filed.conversation
+    files = [file for node in _exported_nodes(conv) for file in node.attachments]
+    for file in (*files, *conv.draft_attachments):
+        if file.picture is not None:
+            yield file.picture
+
+
+def picture_to_json(picture: AttachedPicture, content: bytes) -> str:
+    """Return the JSON object of the stored file of a picture."""
+    file = _PictureFile(
+        original=picture.original,
+        size=picture.size,
+        data=make_data_url(content, picture.extension),
+    )
+    value = {"format": PICTURE_FORMAT, "version": VERSION, **asdict(file)}
+    return json.dumps(value, separators=(",", ":"))
+
+
+def is_picture(value: Mapping[str, object]) -> bool:
+    return value.get("format") == PICTURE_FORMAT
+
+
+def picture_from_value(value: Mapping[str, object]) -> FoundPicture | None:
+    """Return the picture that a parsed object describes, or None if the object is not valid."""
+    try:
+        file = from_parsed(_PictureFile, value)
+    except ValueError:
+        return None
+    content = decode_data_url(file.data)
+    if not content:
+        return None
+    return FoundPicture(key=file.original, content=content, size=file.size)
 
 
 def is_own(value: Mapping[str, object]) -> bool:
@@ -160,6 +209,16 @@ def from_value(value: Mapping[str, object]) -> FiledConversation:
         return _filed(from_parsed(_File, value), value.get("shown"))
     except (ValueError, OverflowError):
         raise UnreadableError(words.BAD_CONVERSATION) from None
+
+
+def _exported_nodes(conv: Conversation) -> Iterator[MessageNode]:
+    """Yield the messages that are not deleted and do not follow a deleted one."""
+    there = {node_id for ids in conv.children.values() for node_id in ids}
+    kept: set[NodeId | None] = {None}
+    for node in conv.nodes.values():
+        if node.node_id in there and node.parent in kept:
+            kept.add(node.node_id)
+            yield node
 
 
 def _filed(file: _File, shown: object) -> FiledConversation:
@@ -290,22 +349,32 @@ def _folder_from(folder: _Folder) -> Folder:
 
 def _attached(file: Attachment) -> _Attached:
     return _Attached(
-        name=file.name, kind=file.kind, text=file.text, num_pages=file.num_pages, part=file.part
+        name=file.name,
+        kind=file.kind,
+        text=file.text,
+        num_pages=file.num_pages,
+        part=file.part,
+        picture=file.picture,
     )
 
 
 def _attachments(files: tuple[_Attached, ...]) -> tuple[Attachment, ...]:
     if len(files) > MAX_ATTACHMENTS or any(len(file.text) > MAX_CHARS for file in files):
         raise ValueError("an attachment is too long, or there are too many")
-    return tuple(
-        make_attachment(
-            file.name,
-            one_line(file.kind, _MAX_KIND_LEN),
-            clean_text(file.text),
-            num_pages=file.num_pages,
-            part=one_line(file.part, FILE_NAME_LEN),
-        )
-        for file in files
+    return tuple(map(_attachment, files))
+
+
+def _attachment(file: _Attached) -> Attachment:
+    if file.picture is not None:
+        return make_picture(file.name, file.picture)
+    if file.kind == PICTURE and not file.text:
+        return lost_picture(file.name)
+    return make_attachment(
+        file.name,
+        one_line(file.kind, _MAX_KIND_LEN),
+        clean_text(file.text),
+        num_pages=file.num_pages,
+        part=one_line(file.part, FILE_NAME_LEN),
     )
 
 

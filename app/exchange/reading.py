@@ -11,9 +11,14 @@ import math
 from collections.abc import Iterator
 from typing import TextIO
 
+from app.exchange.data_urls import DATA_URL_START
 from app.words import exchange as words
 
 MAX_VALUE_CHARS = 32 * 1024 * 1024
+# With data URLs of pictures. Each is one string, which is parsed at once and takes little memory.
+MAX_CHARS_WITH_PICTURES = 96 * 1024 * 1024
+_PICTURE_START = f'"{DATA_URL_START}'
+_MIN_PICTURE = 1000  # characters of a data URL that is not counted
 _CHUNK = 64 * 1024
 _SPACE = " \t\r\n\ufeff"
 _MAX_INTEGER = 2**63
@@ -30,7 +35,8 @@ def json_values(stream: TextIO) -> Iterator[object]:
 
     Raises:
         UnreadableError: the text is no JSON, breaks off, is nested too deeply, or one element has
-            more than MAX_VALUE_CHARS characters. The elements before it have been yielded.
+            more than MAX_VALUE_CHARS characters without data URLs of pictures, or more than
+            MAX_CHARS_WITH_PICTURES. The elements before it have been yielded.
     """
     text = _Buffer(stream)
     in_array = text.next_char() == "["
@@ -82,12 +88,31 @@ class _Buffer:
     def _read_more(self) -> bool:
         self._text = self._text[self._at :]
         self._at = 0
-        if len(self._text) > MAX_VALUE_CHARS:
+        if _is_too_large(self._text):
             raise UnreadableError(words.TOO_LARGE)
         # Doubling the text bounds the work of parsing an element again and again.
-        piece = self._stream.read(max(_CHUNK, len(self._text)))
+        room = MAX_CHARS_WITH_PICTURES + 1 - len(self._text)
+        piece = self._stream.read(min(room, max(_CHUNK, len(self._text))))
         self._text += piece
         return bool(piece)
+
+
+def _is_too_large(text: str) -> bool:
+    if len(text) <= MAX_VALUE_CHARS:
+        return False
+    return len(text) > MAX_CHARS_WITH_PICTURES or len(text) - _picture_chars(text) > MAX_VALUE_CHARS
+
+
+def _picture_chars(text: str) -> int:
+    """Return the number of characters in data URLs of pictures. The last one may be incomplete."""
+    number = 0
+    start = text.find(_PICTURE_START)
+    while start >= 0:
+        end = text.find('"', start + 1)
+        length = (end if end >= 0 else len(text)) - start
+        number += length if length >= _MIN_PICTURE else 0
+        start = text.find(_PICTURE_START, start + length)
+    return number
 
 
 def _integer(digits: str) -> int | str:

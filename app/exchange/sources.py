@@ -1,4 +1,10 @@
-"""The JSON documents in files, folders and ZIP archives that the user named. All are untrusted."""
+"""The JSON documents in files, folders and ZIP archives that the user named, and their pictures.
+
+All are untrusted. A picture is found by a key, which the messages of the other app name:
+
+    ChatGPT     "file-1a" or "file_1a", the beginning of the name of the file: file-1a-photo.jpg, file_1a.dat
+    LM Studio   "user-files/1700000000000 - 431.png", folder and name of the file
+"""
 
 from __future__ import annotations
 
@@ -6,14 +12,15 @@ import io
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO
 
 from typing_extensions import override
 
+from app.conversation.attachments import MAX_PICTURE_BYTES
 from app.conversation.text import one_line
 from app.exchange.reading import UnreadableError
 from app.words import exchange as words
@@ -25,6 +32,9 @@ _ENDINGS = (".json", ".jsonl")
 # The other methods allow an archive to reserve gigabytes of memory for its dictionary.
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _SHOWN_LEN = 300
+_PREFIXES = ("file-", "file_")  # of ChatGPT's ids of files
+USER_FILES = "user-files"  # folder of LM Studio's attached files, beside that of the conversations
+_CONVERSATIONS = "conversations"
 _ENCRYPTED = 1  # bit in the flags of an archive's entry
 
 
@@ -43,7 +53,7 @@ class Meter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A JSON file in a folder or an archive."""
+    """A file in a folder or an archive: JSON, or a picture."""
 
     name: str  # path in its folder or archive
     is_named: bool  # True if the user named this file, not a folder or an archive that has it
@@ -62,13 +72,27 @@ class Document:
         Raises:
             UnreadableError: the file cannot be read, also while the `with` block reads it.
         """
+        with self._metered(meter) as metered, io.TextIOWrapper(metered, "utf-8-sig") as text:
+            yield text
+
+    def content(self, meter: Meter) -> bytes:
+        """Return the content of a picture.
+
+        Raises:
+            UnreadableError: the file cannot be read, or is too large for a picture.
+        """
+        meter.total += min(self.size, MAX_PICTURE_BYTES)
+        with self._metered(meter) as metered:
+            content = metered.read(MAX_PICTURE_BYTES + 1)
+        if len(content) > MAX_PICTURE_BYTES:
+            raise UnreadableError(words.PICTURE_TOO_LARGE)
+        return content
+
+    @contextmanager
+    def _metered(self, meter: Meter) -> Generator[io.BufferedReader[_Metered]]:
         try:
-            with (
-                self.open() as file,
-                io.BufferedReader(_Metered(file, meter)) as metered,
-                io.TextIOWrapper(metered, encoding="utf-8-sig") as text,
-            ):
-                yield text
+            with self.open() as file, io.BufferedReader(_Metered(file, meter)) as metered:
+                yield metered
         except UnicodeError:
             raise UnreadableError(words.NOT_TEXT) from None
         except OSError as error:
@@ -96,42 +120,95 @@ class _Metered(io.RawIOBase):
         return len(data)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """The files of one path that the user named."""
+
+    documents: tuple[Document, ...]
+    pictures: Mapping[str, Document]  # by their keys
+
+
 @contextmanager
-def documents(path: Path) -> Generator[tuple[Document, ...]]:
-    """Find the JSON files in a file, a folder or an archive. An archive stays open in the block.
+def sources(path: Path) -> Generator[Sources]:
+    """Find the files in a file, a folder or an archive. An archive stays open in the block.
 
     Raises:
         UnreadableError: the path cannot be read, or has too many files.
     """
     try:
         if path.is_dir():
-            yield _limited(_in_folder(path))
+            yield _limited((*_in_folder(path), *_user_files(path)))
             return
         with open_plain(path) as file:
             if zipfile.is_zipfile(file):
                 with zipfile.ZipFile(file) as archive:
                     yield _limited(_in_archive(path, archive))
                 return
-        yield (_file(path, path.name, is_named=True), *_beside(path))
+        named = _file(path, path.name, is_named=True)
+        yield _limited((named, *_beside(path), *_user_files(path)))
     except OSError as error:
         raise UnreadableError(words.cannot_read(error.strerror)) from error
     except (zipfile.BadZipFile, struct.error, NotImplementedError, ValueError) as error:
         raise UnreadableError(words.BAD_ZIP) from error
 
 
-def _limited(found: Iterator[Document]) -> tuple[Document, ...]:
-    kept: list[Document] = []
-    for document in found:
-        kept.append(document)
-        if len(kept) > MAX_FILES:
+def _limited(found: Iterable[Document]) -> Sources:
+    documents: list[Document] = []
+    pictures: dict[str, Document] = {}
+    for number, file in enumerate(found, start=1):
+        if number > MAX_FILES:
             raise UnreadableError(words.TOO_MANY_FILES)
-    return tuple(kept)
+        key = _picture_key(file.name)
+        if file.is_named or file.name.lower().endswith(_ENDINGS):
+            documents.append(file)
+        elif key:
+            pictures.setdefault(key, file)
+    return Sources(documents=tuple(documents), pictures=pictures)
+
+
+def _picture_key(name: str) -> str:
+    """Return the key of a file that may be a picture, or "" for any other file."""
+    path = PurePosixPath(name)
+    if path.parent.name == USER_FILES:
+        return f"{USER_FILES}/{path.name}"
+    return file_id(path.name)
+
+
+def file_id(name: str) -> str:
+    """Return ChatGPT's id at the beginning of the name of a file, or "" without one."""
+    if not name.startswith(_PREFIXES):
+        return ""
+    end = len(_PREFIXES[0])
+    while end < len(name) and name[end].isascii() and name[end].isalnum():
+        end += 1
+    return name[:end]
 
 
 def _in_folder(folder: Path) -> Iterator[Document]:
     for file in sorted(folder.rglob("*")):
-        if file.suffix.lower() in _ENDINGS and file.is_file() and not file.is_symlink():
-            yield _file(file, str(file.relative_to(folder)), is_named=False)
+        name = file.relative_to(folder).as_posix()
+        if _is_wanted(name) and file.is_file() and not file.is_symlink():
+            yield _file(file, name, is_named=False)
+
+
+def _is_wanted(name: str) -> bool:
+    return name.lower().endswith(_ENDINGS) or bool(_picture_key(name))
+
+
+def _user_files(path: Path) -> Iterator[Document]:
+    """Yield the attached files of LM Studio, which stand beside the folder of its conversations."""
+    for folder in (path, *path.parents):
+        if folder.name != _CONVERSATIONS:
+            continue
+        try:
+            files = sorted(folder.with_name(USER_FILES).iterdir())
+        except OSError:
+            return
+        for file in files:
+            is_picture = file.suffix.lower() not in _ENDINGS
+            if is_picture and file.is_file() and not file.is_symlink():
+                yield _file(file, f"{USER_FILES}/{file.name}", is_named=False)
+        return
 
 
 def _beside(path: Path) -> Iterator[Document]:
@@ -149,9 +226,11 @@ def _file(path: Path, name: str, *, is_named: bool) -> Document:
 
 def _in_archive(path: Path, archive: zipfile.ZipFile) -> Iterator[Document]:
     for entry in archive.infolist():
-        if entry.is_dir() or not entry.filename.lower().endswith(_ENDINGS):
+        if entry.is_dir() or not _is_wanted(entry.filename):
             continue
         if entry.compress_type not in _METHODS or entry.flag_bits & _ENCRYPTED:
+            if not entry.filename.lower().endswith(_ENDINGS):
+                continue
             raise UnreadableError(words.BAD_ZIP)
         yield Document(
             name=f"{path.name}/{entry.filename}",

@@ -77,7 +77,23 @@ class Extractor:
             RefusedFileError: the file cannot be attached.
         """
         answer = self._result(Frame({"open": str(path), "size": size.value}), report)
-        return _picture(path, answer) if "picture" in answer.header else _text(path, answer)
+        if "picture" in answer.header:
+            return _picture(path.name, answer, source=str(path))
+        return _text(path, answer)
+
+    def decode(self, name: str, content: bytes, size: PictureSize) -> Extracted:
+        """Return the picture in the content of a file.
+
+        Args:
+            name: name of the picture.
+            content: content of its file, at most MAX_PICTURE_BYTES.
+            size: size of the picture for the model, as in read().
+
+        Raises:
+            RefusedFileError: the content is no picture that can be decoded.
+        """
+        call = Frame({"decode": True, "size": size.value}, content)
+        return _picture(name, self._result(call, lambda _share: None))
 
     def view(self, path: Path, size: PictureSize) -> tuple[Picture, bytes]:
         """Return another view of a stored picture, and its PNG file.
@@ -141,10 +157,10 @@ def _text(path: Path, answer: Frame) -> Extracted:
     return Extracted(attachment, is_cut=bool(header["is_cut"]))
 
 
-def _picture(path: Path, answer: Frame) -> Extracted:
+def _picture(name: str, answer: Frame, *, source: str = "") -> Extracted:
     content = PictureContent(*_parts(answer))
     picture = _attached_picture(answer, hashlib.sha256(content.original).hexdigest())
-    attachment = make_picture(path.name, picture, source=str(path))
+    attachment = make_picture(name, picture, source=source)
     return Extracted(attachment, is_cut=False, content=content)
 
 

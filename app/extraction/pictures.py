@@ -11,19 +11,17 @@ import io
 import math
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from PIL import Image, ImageCms, ImageOps, TiffImagePlugin
 
-from app.conversation.attachments import size_for, view_size
+from app.conversation.attachments import MAX_PICTURE_BYTES, size_for, view_size
 from app.extraction.picture_metadata import UnknownStructureError, orientation_of, without_metadata
 from app.extraction.refusal import Refused, RefusedFileError
 from app.settings import PictureSize
 from engine.types import picture_digest
 from engine.worker.frames import Frame
 
-MAX_FILE_BYTES = 50 << 20
 MAX_PIXELS = 100_000_000  # four bytes each: 400 MB
 MAX_SIDE = 30_000
 THUMBNAIL_SIDE = 640
@@ -52,31 +50,25 @@ Image.MAX_IMAGE_PIXELS = MAX_PIXELS // 2
 warnings.simplefilter("ignore", Image.DecompressionBombWarning)
 
 
-def picture_steps(path: Path, head: bytes, size: PictureSize) -> Iterator[Frame]:
-    """Decode a picture that the user attaches. Yield the progress, then the result.
+def picture_steps(data: bytes, size: PictureSize) -> Iterator[Frame]:
+    """Decode the file of a picture that the user attaches. Yield the progress, then the result.
 
     Args:
-        path: the file.
-        head: its first bytes.
+        data: content of the file, at most MAX_PICTURE_BYTES.
         size: size of the view. A picture that is no larger gets the full size.
     """
-    yield from _guarded(path, head, size, is_stored=False)
+    yield from _guarded(data, size, is_stored=False)
 
 
-def view_steps(path: Path, size: PictureSize) -> Iterator[Frame]:
-    """Make another view of a stored picture. Yield the progress, then the result."""
-    with path.open("rb") as file:
-        head = file.read(16)
-    yield from _guarded(path, head, size, is_stored=True)
+def view_steps(data: bytes, size: PictureSize) -> Iterator[Frame]:
+    """Make another view of the file of a stored picture. Yield the progress, then the result."""
+    yield from _guarded(data, size, is_stored=True)
 
 
-def _guarded(path: Path, head: bytes, size: PictureSize, *, is_stored: bool) -> Iterator[Frame]:
+def _guarded(data: bytes, size: PictureSize, *, is_stored: bool) -> Iterator[Frame]:
     yield Frame({"done": 0, "total": _NUM_STEPS, "is_picture": True})
-    if path.stat().st_size > MAX_FILE_BYTES:
-        raise RefusedFileError(Refused.PICTURE_TOO_LARGE)
-    data = path.read_bytes()
     try:
-        yield from _steps(data, _kind(head), size, is_stored=is_stored)
+        yield from _steps(data, _kind(data), size, is_stored=is_stored)
     except RefusedFileError:
         raise
     except Image.DecompressionBombError:
@@ -87,9 +79,9 @@ def _guarded(path: Path, head: bytes, size: PictureSize, *, is_stored: bool) -> 
         raise RefusedFileError(Refused.DAMAGED) from None
 
 
-def _kind(head: bytes) -> str:
-    """Return Pillow's name of the format of a file with these first bytes."""
-    return next((kind for start, kind in _STARTS.items() if head.startswith(start)), "WEBP")
+def _kind(data: bytes) -> str:
+    """Return Pillow's name of the format of a file, by its first bytes."""
+    return next((kind for start, kind in _STARTS.items() if data.startswith(start)), "WEBP")
 
 
 def _steps(data: bytes, kind: str, size: PictureSize, *, is_stored: bool) -> Iterator[Frame]:
@@ -98,7 +90,7 @@ def _steps(data: bytes, kind: str, size: PictureSize, *, is_stored: bool) -> Ite
         original, orientation = without_metadata(kind, data)
     except UnknownStructureError:
         original, orientation, kind = _as_png(data, kind), 1, "PNG"
-    if len(original) > MAX_FILE_BYTES:
+    if len(original) > MAX_PICTURE_BYTES:
         raise RefusedFileError(Refused.PICTURE_TOO_LARGE)
     yield Frame({"done": 1, "total": _NUM_STEPS})
     image = _opened(original, kind)

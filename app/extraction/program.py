@@ -2,7 +2,8 @@
 
 A call with `open` opens a file, each further call with `next` reads a part of it. The answer of a
 step has `done` and `total`, or the result with the text or the files of a picture as its body, or
-`refused`. A call with `view` opens a stored picture, of which only another view is made.
+`refused`. A call with `view` opens a stored picture, of which only another view is made. A call with
+`decode` has the content of a picture's file as its body.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import zlib
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
-from app.conversation.attachments import MAX_CHARS
+from app.conversation.attachments import MAX_CHARS, MAX_PICTURE_BYTES
 from app.extraction.markup import html_text
 from app.extraction.packages import Package, epub_text, word_text
 from app.extraction.plain import MAX_BYTES, decoded, tidied
@@ -68,7 +69,9 @@ class FileReading:
             try:
                 path, stored = call.header.get("open"), call.header.get("view")
                 size = PictureSize(str(call.header.get("size", PictureSize.MEDIUM)))
-                if path is not None:
+                if "decode" in call.header:
+                    self._steps = _decoding_steps(call.body, size)
+                elif path is not None:
                     self._steps = _steps(Path(str(path)), size)
                 elif stored is not None:
                     self._steps = _view_steps(Path(str(stored)), size)
@@ -110,7 +113,7 @@ def _steps(path: Path, picture_size: PictureSize) -> Iterator[Frame]:
         # The import takes 0.1 s, so only pictures pay for it.
         from app.extraction.pictures import picture_steps  # noqa: PLC0415
 
-        yield from picture_steps(path, head, picture_size)
+        yield from picture_steps(_picture_file(path, size), picture_size)
         return
     if head.startswith(b"PK\x03\x04"):
         kind, text = _package_text(path)
@@ -129,8 +132,26 @@ def _view_steps(path: Path, size: PictureSize) -> Iterator[Frame]:
     """Make another view of a stored picture. Yield the progress, then the result."""
     from app.extraction.pictures import view_steps  # noqa: PLC0415
 
-    _size(path)
-    yield from view_steps(path, size)
+    yield from view_steps(_picture_file(path, _size(path)), size)
+
+
+def _decoding_steps(content: bytes, size: PictureSize) -> Iterator[Frame]:
+    """Decode the content of a picture's file. Yield the progress, then the result."""
+    from app.extraction.pictures import picture_steps  # noqa: PLC0415
+
+    if not content:
+        raise RefusedFileError(Refused.DAMAGED)
+    if not _is_picture(content[:_HEAD]):
+        raise RefusedFileError(Refused.IMAGE)
+    yield from picture_steps(content, size)
+
+
+def _picture_file(path: Path, num_bytes: int) -> bytes:
+    """Return the content of a picture's file of this size."""
+    if num_bytes > MAX_PICTURE_BYTES:
+        raise RefusedFileError(Refused.PICTURE_TOO_LARGE)
+    with path.open("rb") as file:
+        return file.read(MAX_PICTURE_BYTES)
 
 
 def _size(path: Path) -> int:

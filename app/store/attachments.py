@@ -6,7 +6,12 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from app.conversation.attachments import AttachedPicture, Attachment
+from app.conversation.attachments import (
+    AttachedPicture,
+    Attachment,
+    lost_picture,
+    make_picture,
+)
 from app.conversation.tree import MessageNode, NodeId
 from app.store import statements
 from app.store.codec import from_json_or_none, to_json
@@ -47,19 +52,18 @@ class AttachmentStore:
         texts: dict[str, str] = {}
         for *values, text in self._database.rows(statements.SELECT_ATTACHMENTS, (conversation_id,)):
             row = AttachmentRow._make(values)
-            picture = (
-                None if row.picture is None else from_json_or_none(AttachedPicture, row.picture)
-            )
-            attachment = Attachment(
-                name=row.name,
-                kind=row.kind,
-                text=texts.setdefault(row.digest, str(text)) if row.picture is None else "",
-                digest=row.digest,
-                num_pages=row.num_pages,
-                part=row.part,
-                source=row.source,
-                picture=picture,
-            )
+            if row.picture is not None:
+                attachment = _picture_from(row, row.picture)
+            else:
+                attachment = Attachment(
+                    name=row.name,
+                    kind=row.kind,
+                    text=texts.setdefault(row.digest, str(text)),
+                    digest=row.digest,
+                    num_pages=row.num_pages,
+                    part=row.part,
+                    source=row.source,
+                )
             found[row.node_id] = (*found.get(row.node_id, ()), attachment)
         return found
 
@@ -95,6 +99,14 @@ class AttachmentStore:
 def digests_in(pictures: Iterable[str]) -> frozenset[str]:
     """Return the digests in JSON texts of pictures, even if a text is damaged."""
     return frozenset(digest for text in pictures for digest in _DIGEST.findall(text))
+
+
+def _picture_from(row: AttachmentRow, value: str) -> Attachment:
+    """Return a picture, or what takes its place if the value is damaged."""
+    picture = from_json_or_none(AttachedPicture, value)
+    if picture is None:
+        return lost_picture(row.name)
+    return make_picture(row.name, picture, source=row.source)
 
 
 def _rows(

@@ -22,6 +22,7 @@ from pathlib import Path
 from app.conversation.attachments import AttachedPicture, PictureContent, view_size
 from app.paths import PRIVATE_FOLDER
 from app.settings import PictureSize
+from engine.plain_file import read_plain
 from engine.types import Picture
 from engine.whole_file import write_whole
 
@@ -54,7 +55,7 @@ class PictureFiles:
         return self.folder / f"{picture.original}.small.png"
 
     def add(self, picture: AttachedPicture, content: PictureContent) -> None:
-        """Store the files of a picture.
+        """Store the files of a picture. A file that is damaged is written again.
 
         Raises:
             OSError: a file cannot be written.
@@ -123,7 +124,7 @@ class PictureFiles:
 
     def _write(self, path: Path, content: bytes) -> None:
         with _lock:
-            if self._renew(path):
+            if _has(path, content) and self._renew(path):
                 return
             self.folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
             write_whole(path, content)
@@ -136,3 +137,10 @@ class PictureFiles:
         except OSError:
             return False
         return True
+
+
+def _has(path: Path, content: bytes) -> bool:
+    try:
+        return read_plain(path, len(content)) == content
+    except OSError:
+        return False

@@ -54,6 +54,13 @@ def disk_text(found: CacheStatistics | None) -> str:
     )
 
 
+def pictures_text(num_bytes: int | None) -> str:
+    """Return the disk space of all stored pictures."""
+    if num_bytes is None:
+        return words.MEASURING
+    return figures.file_size(num_bytes) if num_bytes else words.NOTHING
+
+
 def written_text(found: CacheStatistics | None) -> str:
     """Return how much was written to disk today."""
     if found is None:

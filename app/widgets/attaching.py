@@ -11,7 +11,7 @@ from PySide6.QtGui import QDesktopServices, QImage
 from PySide6.QtWidgets import QWidget
 
 from app.controllers.core import Core
-from app.conversation.attachments import Attachment
+from app.conversation.attachments import PICTURE, Attachment
 from app.conversation.tree import NodeId
 from app.settings import PictureSize
 from app.viewmodels.picture_price import priced
@@ -129,8 +129,9 @@ class Attaching(QObject):
         self._open(node.attachments[place])
 
     def act_on_sent_picture(self, key: str, place: int, action: PictureAction) -> None:
-        """Open, copy or save a picture of a sent message."""
-        node = self._core.desk.get(self._shown).nodes[NodeId(key)]
+        """Carry out an action on a picture of a sent message."""
+        conversation_id = self._shown
+        node = self._core.desk.get(conversation_id).nodes[NodeId(key)]
         attachment = node.attachments[place]
         match action:
             case PictureAction.OPEN:
@@ -139,6 +140,9 @@ class Attaching(QObject):
                 self._pictures.copy(attachment)
             case PictureAction.SAVE:
                 self._pictures.save(attachment)
+            case PictureAction.SEND_WITHOUT:
+                others = (*node.attachments[:place], *node.attachments[place + 1 :])
+                self._core.chat.edit(conversation_id, node.node_id, node.content, others)
 
     @property
     def _shown(self) -> ConversationId:
@@ -162,6 +166,9 @@ class Attaching(QObject):
     def _open(self, file: Attachment) -> None:
         if file.picture is not None:
             self._pictures.open(file)
+            return
+        if file.kind == PICTURE:
+            self._report(words.lost_picture(file.name))
             return
         path = Path(file.source) if file.source else None
         if path is None or not path.is_file():

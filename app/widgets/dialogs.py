@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QStandardPaths, Qt
 from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
 
-from app.exchange.importing import Unreadable
+from app.exchange.found import Unreadable
 from app.widgets.message_sheet import MessageSheet
 from app.widgets.paper.sheets import page_layout
 from app.words import attachments, dialogs as words, exchange, several, window

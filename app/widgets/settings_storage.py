@@ -1,4 +1,4 @@
-"""The settings page about cached state in memory and on disk."""
+"""The settings page about cached state in memory and on disk, and about stored pictures."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing_extensions import override
 from app.controllers.preferences import Preferences
 from app.controllers.storage import Storage
 from app.theme.palette import Theme
-from app.viewmodels.storage import disk_text, memory_text, written_text
+from app.viewmodels.storage import disk_text, memory_text, pictures_text, written_text
 from app.widgets.button import Button
 from app.widgets.check_box import CheckBox
 from app.widgets.line_height import Sentences
 from app.widgets.message_sheet import ask_before
 from app.widgets.segments import Segments
 from app.widgets.settings_page import SettingsPage
-from app.words import memory_map as map_words, storage as words
+from app.words import memory_map as map_words, settings as settings_words, storage as words
 
 _SIZES = (0, 5, 20, 100)  # choices of disk space in GB; 0: automatic
 
@@ -42,6 +42,7 @@ class StoragePage(SettingsPage):
         self.used = Sentences(self)
         self.written = Sentences(self)
         self.clear = Button(words.CLEAR, self)
+        self.pictures = Sentences(self)
         self._build()
         self._connect()
         self._refresh()
@@ -49,7 +50,7 @@ class StoragePage(SettingsPage):
 
     def _build(self) -> None:
         self.clear.setAccessibleName(words.CLEAR_NAME)
-        for figures in (self.memory, self.used, self.written):
+        for figures in (self.memory, self.used, self.written, self.pictures):
             figures.setProperty("kind", "row")  # the height of their labels
         self.add_row(words.MEMORY, self.memory, fills=True)
         self.add_row("", self.show_chats)
@@ -60,6 +61,8 @@ class StoragePage(SettingsPage):
         self.add_row(words.WRITTEN, self.written, fills=True)
         self.add_row("", self.clear)
         self.add_note(words.CLEAR_NOTE)
+        self.add_row(settings_words.PICTURES, self.pictures, fills=True)
+        self.add_note(words.PICTURES_NOTE)
         self.end()
         self.order()
 
@@ -90,6 +93,7 @@ class StoragePage(SettingsPage):
         self.memory.setText(memory_text(found))
         self.used.setText(disk_text(found))
         self.written.setText(written_text(found))
+        self.pictures.setText(pictures_text(self._storage.picture_bytes))
 
     @override
     def showEvent(self, event: QShowEvent) -> None:

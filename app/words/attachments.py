@@ -14,6 +14,7 @@ REMOVE: Final = "Remove"
 OPEN: Final = "Open"
 COPY_PICTURE: Final = "Copy Picture"
 SAVE_PICTURE: Final = "Save Picture As…"
+SEND_WITHOUT_PICTURE: Final = "Send Again Without Picture"
 PASTED: Final = "Pasted picture"
 SIZE: Final = "Size for the model"
 # Keys: the values of PictureSize.
@@ -34,6 +35,9 @@ MESSAGE_LINK: Final = "Links can’t be attached. Save the page as a file, then 
 NO_ATTACHMENT: Final = "The file could not be attached."
 NO_ATTACHMENT_ADVICE: Final = "Attach another file, or paste its text."
 PICTURE_MISSING: Final = "Picture not found"
+# The text and the label of an attachment in the place of a picture that cannot be read.
+LOST_PICTURE: Final = "(This picture can’t be read.)"
+LOST_PART: Final = "can’t be read"
 BAD_PAGES: Final = "The file has none of these pages."
 NOT_ALL_ATTACHED: Final = "Not everything was attached."
 SOURCE_GONE: Final = "has been moved or deleted. Its text stays attached."
@@ -175,6 +179,10 @@ def chat_too_long(num_files: int, *, model_name: str, num_tokens: str, over: str
 
 def _excess(num_tokens: str, over: str) -> str:
     return f"{num_tokens}, {over} too many to leave room for an answer"
+
+
+def lost_picture(name: str) -> str:
+    return f"“{name}” can’t be read. Remove it, or attach it again."
 
 
 def source_gone(name: str) -> str:

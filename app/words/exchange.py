@@ -9,7 +9,9 @@ from typing import Final
 DAMAGED: Final = "It is not JSON, or a part of it is missing."
 NOT_TEXT: Final = "It is not UTF-8 text."
 TOO_DEEP: Final = "Its JSON is nested too deeply."
-TOO_LARGE: Final = "One of its chats is larger than 32 million characters."
+TOO_LARGE: Final = (
+    "One of its chats is larger than 32 million characters, or than 96 million with its pictures."
+)
 TOO_COMPLEX: Final = "Reading it takes too much time or memory."
 TOO_MUCH: Final = "It unpacks to more than 8 GB."
 TOO_MANY_FILES: Final = "It has more than 100,000 files."
@@ -20,11 +22,14 @@ BAD_CONVERSATION: Final = "Its fields are missing or have wrong types."
 NEWER: Final = "A newer Rejoinder wrote it. Update Rejoinder, then import it again."
 EMPTY: Final = "It has no messages that can be read."
 UNKNOWN: Final = "It has no chats in a known format."
+PICTURE_TOO_LARGE: Final = "It is larger than 50 MB."
+TOO_MANY_PICTURES: Final = "It has more than 20,000 pictures. The others were not imported."
 TAKEN: Final = "Its messages belong to another chat here."
 
 # Texts that take the place of what another app stored and Rejoinder cannot show.
 NO_QUESTION: Final = "(This chat began with an answer.)"
 NO_TEXT: Final = "(An image or a file was here.)"
+PICTURE_NAME: Final = "Picture"  # name of a picture to which the other app gave none
 
 # Texts of the dialogs in the window.
 ALL_CHATS: Final = "Rejoinder Chats"  # suggested name of a file with all chats
@@ -63,6 +68,15 @@ def count(number: int, noun: str) -> str:
 
 def chat_number(name: str, number: int) -> str:
     return f"{name}, chat {number}"
+
+
+def picture_was_here(name: str) -> str:
+    """Return the text that takes the place of a picture which is not in the imported file."""
+    return f"(The picture “{name}” was here.)" if name else NO_TEXT
+
+
+def picture_not_in_file(name: str) -> str:
+    return f"“{name}” is not in the file."
 
 
 def imported(added: int, grown: int, present: int) -> str:

@@ -24,8 +24,15 @@ CLEAR_NAME: Final = "Remove the state of all chats from disk…"
 CLEAR_NOTE: Final = "Your chats stay, and so does what is in memory. Any other chat is read once more when you continue it."
 CLEAR_QUESTION: Final = "Remove the state of all chats from disk?"
 
+PICTURES_NOTE: Final = (
+    "The pictures that are attached in your chats. Each is deleted after the last chat and the last daily "
+    "backup with it."
+)
+
 DATA_FOLDER: Final = "Data folder"
-DATA_NOTE: Final = "Contains your chats and their daily backups."
+DATA_NOTE: Final = (
+    "Contains your chats and their daily backups. If you move it, pictures stay where they are."
+)
 MOVE: Final = "Move…"
 MOVE_TITLE: Final = "Move Data Folder"
 MOVING: Final = "Your chats are copied and verified. Then Rejoinder uses the new folder."
@@ -40,6 +47,10 @@ DELETE: Final = "Delete"
 
 def old_copy(folders: str) -> str:
     return f"The old copy is still in {folders}."
+
+
+def pictures_stay(folder: str) -> str:
+    return f"Pictures are in {folder}."
 
 
 def delete_old_note(folder: str) -> str:

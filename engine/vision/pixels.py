@@ -16,7 +16,7 @@ from engine.types import Picture, picture_digest
 
 T = TypeVar("T")
 
-_REMOVE = "Edit the message with this picture, and remove it or attach it again."
+_REMOVE = "Send the message again without this picture, or attach it again."
 
 
 def beside(work: Callable[[], T]) -> Future[T]:

@@ -62,7 +62,7 @@ APP_MUTATIONS = (
     ),
     Mutation(
         "an exported chat has its deleted messages",
-        "app.exchange.own_json:to_json",
+        "app.exchange.own_json:_exported_nodes",
         each(ast.If, lambda node: node.test),
         "True",
         ("tests/app/exchange/test_exporting.py",),

@@ -13,6 +13,7 @@ from app.conversation.filed import FiledConversation
 from app.conversation.tree import Conversation
 from app.exchange.importing import Import
 from app.store.conversations import open_store
+from app.store.pictures import PictureFiles
 from engine.problem import Problem
 from engine.types import ConversationId
 from tests.fakes.conversations import ConversationWriter
@@ -29,9 +30,9 @@ def store(tmp_path: Path) -> Iterator[StoreLane]:
 
 
 @pytest.fixture
-def exports(store: StoreLane) -> Iterator[Exports]:
+def exports(store: StoreLane, tmp_path: Path) -> Iterator[Exports]:
     lane = TaskLane("files")
-    exports = Exports(lane, store)
+    exports = Exports(lane, store, PictureFiles(tmp_path / "pictures"))
     yield exports
     exports.close()
     lane.stop()

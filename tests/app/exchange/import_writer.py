@@ -8,7 +8,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from app.exchange.importing import Import, Unreadable
+from app.conversation.filed import FiledConversation
+from app.exchange.importing import Import
 from app.store.conversations import open_store
 from app.store.merging import merge
 
@@ -16,7 +17,7 @@ from app.store.merging import merge
 def main(database: Path, file: Path) -> None:
     store = open_store(database, now=0.0).store
     for one in Import([file], now=0.0).found():
-        assert not isinstance(one, Unreadable)
+        assert isinstance(one, FiledConversation)
         merge(store, one)
         print(one.conversation.conversation_id, flush=True)
 

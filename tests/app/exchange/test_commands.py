@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from app.cli.main import run
+from app.exchange.data_urls import make_data_url
 from app.store.lock import InstanceLock
 from app.words import exchange as words
-from tests.fakes.foreign_exports import write_export
+from tests.fakes.foreign_exports import open_webui, write_export
+from tests.fakes.picture_files import saved, scene
 
 Run = Callable[..., int]
 
@@ -43,6 +46,29 @@ def test_import_then_search_then_export(
     assert "2 chats are called" in capsys.readouterr().err
     assert rejoinder("export", "--chat", "Letters", tmp_path / "one.md") == 1
     assert "No chat is called" in capsys.readouterr().err
+
+
+def test_exported_picture_is_imported_into_another_data_folder(
+    tmp_path: Path, rejoinder: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    value = open_webui()
+    value[0]["chat"]["history"]["messages"]["q2"]["files"] = [  # pyright: ignore[reportIndexIssue]
+        {"type": "image", "url": make_data_url(saved(scene(), "PNG"), "png")}
+    ]
+    foreign, ours = tmp_path / "foreign.json", tmp_path / "ours.json"
+    foreign.write_text(json.dumps(value))
+
+    assert rejoinder("import", foreign) == 0
+    assert rejoinder("export", "--all", ours) == 0
+    assert run(["import", str(ours), "--data-dir", str(tmp_path / "other")]) == 0
+
+    names = [
+        sorted(path.name for path in (tmp_path / folder / "pictures").iterdir())
+        for folder in ("data", "other")
+    ]
+    assert names[0] == names[1]
+    assert len(names[0]) == 3
+    capsys.readouterr()
 
 
 def test_import_lists_what_cannot_be_read(

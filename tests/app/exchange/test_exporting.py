@@ -17,10 +17,13 @@ from app.exchange.exporting import WRITERS, ExportKindError, export
 from app.exchange.importing import Import
 from app.exchange.own_json import from_value, to_json
 from app.exchange.reading import UnreadableError
+from app.store.pictures import PictureFiles
 from app.words.exchange import KINDS
 from engine.errors import DiskError
 from tests.fakes.conversations import ConversationWriter, filed
 from tests.fakes.trees import filed_conversations, without_deleted
+
+NO_PICTURES = PictureFiles(Path("/nowhere"))
 
 
 def written(*texts: str, answer: str = "Yes.") -> ConversationWriter:
@@ -54,7 +57,7 @@ def test_export_of_several_conversations_is_imported_equal(tmp_path: Path) -> No
     convs = [filed(replace(chat, title=f"Chat {n}")) for n in range(5)]
     path = tmp_path / "all.json"
 
-    assert export(path, convs) == 5
+    assert export(path, convs, NO_PICTURES) == 5
     assert list(Import([path], now=0.0).found()) == convs
     assert path.stat().st_mode & 0o777 == 0o600
 
@@ -90,7 +93,7 @@ def test_folder_in_a_file_is_cleaned() -> None:
 
 def test_export_of_no_conversation_is_valid_json(tmp_path: Path) -> None:
     path = tmp_path / "none.json"
-    export(path, [])
+    export(path, [], NO_PICTURES)
 
     assert json.loads(path.read_text()) == []
 
@@ -101,7 +104,7 @@ def test_export_has_the_branch_on_show(tmp_path: Path, ending: str) -> None:
     writer.edit(writer.conv.children[None][0], "What is a ship?", "A large boat.")
     path = tmp_path / f"chat.{ending}"
 
-    export(path, [filed(set_title(writer.conv, "Ships & boats"))])
+    export(path, [filed(set_title(writer.conv, "Ships & boats"))], NO_PICTURES)
 
     text = path.read_text(encoding="utf-8")
     assert "What is a ship?" in text
@@ -112,14 +115,14 @@ def test_export_has_the_branch_on_show(tmp_path: Path, ending: str) -> None:
 def test_each_kind_of_the_dialog_is_written_in_its_own_form(tmp_path: Path) -> None:
     paths = [tmp_path / f"chat{ending}" for ending in KINDS]
     for path in paths:
-        export(path, [filed(written("What is a boat?").conv)])
+        export(path, [filed(written("What is a boat?").conv)], NO_PICTURES)
     assert len({path.read_text(encoding="utf-8") for path in paths}) == len(KINDS)
     assert set(WRITERS) == set(KINDS)
 
 
 def test_export_to_an_unknown_ending_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ExportKindError):
-        export(tmp_path / "chat.docx", [])
+        export(tmp_path / "chat.docx", [], NO_PICTURES)
 
     assert list(tmp_path.iterdir()) == []
 
@@ -133,7 +136,7 @@ def test_failed_export_leaves_the_existing_file(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        export(path, cancelled())
+        export(path, cancelled(), NO_PICTURES)
 
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
@@ -141,7 +144,7 @@ def test_failed_export_leaves_the_existing_file(tmp_path: Path) -> None:
 
 def test_export_to_a_missing_folder_raises(tmp_path: Path) -> None:
     with pytest.raises(DiskError):
-        export(tmp_path / "missing" / "chat.md", [])
+        export(tmp_path / "missing" / "chat.md", [], NO_PICTURES)
 
 
 def test_html_of_a_message_with_html_is_escaped() -> None:

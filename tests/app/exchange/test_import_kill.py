@@ -20,6 +20,7 @@ from app.exchange.exporting import export
 from app.store.conversations import open_store
 from app.store.merging import Merged, merge
 from app.store.opening import open_database
+from app.store.pictures import PictureFiles
 from engine.types import ConversationId
 from tests.fakes.conversations import ConversationWriter, filed
 
@@ -47,7 +48,7 @@ def test_killed_import_leaves_all_or_none_of_each_conversation(tmp_path: Path, s
 def check_kill(folder: Path, seed: int) -> None:
     expected = {chat.conversation_id: chat for chat in chats()}
     file, path = folder / "all.json", folder / "conversations.db"
-    export(file, map(filed, expected.values()))
+    export(file, map(filed, expected.values()), PictureFiles(folder / "pictures"))
     reported = _import_until_killed(path, file, random.Random(seed).randrange(1, CHATS // 2))
     with closing(open_database(path).database) as database:
         assert database.rows("PRAGMA integrity_check") == [("ok",)]

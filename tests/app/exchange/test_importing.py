@@ -19,7 +19,8 @@ from app.conversation.placement import NO_PLACE, FolderId, Placement
 from app.conversation.tree import Conversation, MessageStatus, shown_path, versions
 from app.exchange import foreign, reading, sources
 from app.exchange.foreign import ForeignChat, ForeignMessage, to_conversation
-from app.exchange.importing import Import, Unreadable
+from app.exchange.found import Unreadable
+from app.exchange.importing import Import
 from app.exchange.reading import UnreadableError
 from app.store.conversations import ConversationStore, open_store
 from app.store.errors import MessagesTakenError
@@ -47,7 +48,7 @@ def found(*paths: Path) -> tuple[list[Conversation], list[str]]:
     for one in Import(paths, now=5.0).found():
         if isinstance(one, Unreadable):
             unreadable.append(f"{one.name}: {one.reason}")
-        else:
+        elif isinstance(one, FiledConversation):
             one.conversation.check_invariants()
             conversations.append(one.conversation)
     return conversations, unreadable

@@ -13,9 +13,10 @@ from app.cli.step_report import StepReport
 from app.conversation.filed import FiledConversation
 from app.conversation.tree import Conversation, shown_path
 from app.exchange.exporting import export
-from app.exchange.importing import Import, Unreadable
+from app.exchange.importing import Import
 from app.store.conversations import open_store
 from app.store.merging import merge
+from app.store.pictures import PictureFiles
 from tests.fakes.engine_fixtures import OpenTiny, TinyModel, open_tiny, tiny_model
 from tests.fakes.foreign_exports import write_export
 from tests.fakes.tiny_model import Template
@@ -33,7 +34,7 @@ def stored(folder: Path, path: Path) -> Conversation:
     """Import a file with one conversation into a new database, and load it from there."""
     store = open_store(folder / "imported.db", now=0.0).store
     (filed,) = Import([path], now=0.0).found()
-    assert not isinstance(filed, Unreadable)
+    assert isinstance(filed, FiledConversation)
     merge(store, filed)
     loaded = store.load(filed.conversation.conversation_id)
     store.close()
@@ -51,7 +52,7 @@ def test_next_turn_of_an_exported_and_imported_conversation_has_redo_0(
     send(player, "And a ship?")
     before = player.chats["A"]
     path = tmp_path / "chat.json"
-    export(path, [FiledConversation(conversation=before)])
+    export(path, [FiledConversation(conversation=before)], PictureFiles(tmp_path / "pictures"))
 
     player.chats["A"] = stored(tmp_path, path)
     report = send(player, "And a raft?")

@@ -17,11 +17,13 @@ from app.conversation.attachments import (
     PictureSize,
     make_attachment,
     make_picture,
+    prompt_text,
 )
 from app.conversation.deletion import DELETED_KEPT_S
 from app.conversation.replies import stop_reply
 from app.conversation.tree import Conversation, NodeId, new_conversation, set_draft_attachments
 from app.store.conversations import ConversationStore, open_store
+from app.words import attachments as words
 from engine.types import ConversationId, Picture
 
 MANUAL = make_attachment(
@@ -205,6 +207,10 @@ def test_damaged_value_of_a_picture_names_no_other_file_and_the_chat_opens(
     (file,) = store.load(ConversationId("A")).nodes[NodeId("Au")].attachments
 
     assert (file.name, file.picture) == ("photo 1.jpg", None)
+    assert words.attached(file.name, file.part) == "[photo 1.jpg, can’t be read]"
+    prompt = prompt_text((file,), "A question")
+    assert prompt.pictures == ()
+    assert words.LOST_PICTURE in prompt.content
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,14 @@ def test_files_of_a_picture_are_whole_private_and_stored_once(files: PictureFile
     assert files.total_bytes() == len(b"originalviewthumbnail")
 
 
+@pytest.mark.parametrize("damage", [b"", b"Original", b"original and more"])
+def test_damaged_file_is_written_again(files: PictureFiles, damage: bytes) -> None:
+    files.add(picture(1), CONTENT)
+    files.original(picture(1)).write_bytes(damage)
+    files.add(picture(1), CONTENT)
+    assert files.original(picture(1)).read_bytes() == b"original"
+
+
 def test_threads_can_add_the_same_picture(files: PictureFiles) -> None:
     threads = [threading.Thread(target=files.add, args=(picture(1), CONTENT)) for _ in range(8)]
     for thread in threads:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,14 +12,18 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog
 
+from app.conversation.tree import set_draft_attachments
+from app.store.pictures import UNUSED_KEPT_S
 from app.theme.icons import Icon
 from app.widgets.commands import CommandId
 from app.widgets.data_folder_dialogs import MoveSheet
 from app.widgets.settings_data import DataPage
 from app.widgets.settings_window import SettingsWindow
 from tests.app.conftest import MakeStage
+from tests.fakes.fake_engine import FACTS
 from tests.fakes.sheets import press, sheet_in
 from tests.fakes.stage import Stage
+from tests.fakes.stored_pictures import stored_picture
 
 pytestmark = pytest.mark.qt_log_ignore("does not support raise", extend=True)
 LEFT = Qt.MouseButton.LeftButton
@@ -71,6 +77,48 @@ def test_moved_chats_are_used_at_once_and_by_the_next_start(
     stage.click_row("Before")
     assert stage.core.data_folder.folder == target
     stage.wait_until(lambda: stage.texts == ["Before", "Yes", "After", "Yes"])
+
+
+def test_pictures_stay_and_are_used_after_a_move(make_stage: MakeStage, tmp_path: Path) -> None:
+    stage = make_stage()
+    stage.engine.facts = replace(FACTS, sees=True)
+    stage.core.models.load_again()
+    stage.settle()
+    picture = stored_picture(stage.core.pictures)
+    stage.core.chat.apply(set_draft_attachments(stage.core.desk.get(stage.current), (picture,)))
+    stage.send("What is this?")
+    stage.answer("Hills.")
+    stored = sorted(path.name for path in stage.core.pictures.folder.iterdir())
+    page = opened(stage)
+    assert not page.pictures.isVisible()
+
+    move(stage, page, tmp_path / "other")
+
+    assert page.pictures.text() == f"Pictures are in {tmp_path / 'pictures'}."
+    assert page.pictures.isVisible()
+    QTest.mouseClick(page.delete_old, LEFT)
+    press(sheet_in(page.window()), "Delete")
+    stage.wait_until(lambda: not page.delete_old.isVisible())
+    stage.close()
+    stage = make_stage()
+    stage.wait_until(lambda: "What is this?" in stage.rows)
+    age(stage.core.pictures.folder)
+    stage.core.unused_pictures.sweep()
+    done: list[bool] = []
+    stage.core.store.run_aside(lambda _store: True, done.append)
+    stage.wait_until(lambda: bool(done))
+    stage.click_row("What is this?")
+    stage.wait_until(lambda: "Hills." in stage.texts)
+    (chip,) = stage.items[0].files
+    assert chip.picture == picture.picture
+    assert sorted(path.name for path in stage.core.pictures.folder.iterdir()) == stored
+
+
+def age(folder: Path) -> None:
+    """Make files as old as those that a sweep may delete."""
+    for path in folder.iterdir():
+        then = path.stat().st_mtime - UNUSED_KEPT_S - 60
+        os.utime(path, (then, then))
 
 
 def test_old_copy_is_deleted_after_a_question(stage: Stage, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from threading import Event
+from typing import Any, cast
 
 import pytest
 from PySide6.QtCore import Qt
@@ -18,6 +19,7 @@ from app.conversation.filed import FiledConversation
 from app.conversation.folder import Folder
 from app.conversation.placement import FolderId
 from app.conversation.tree import Conversation
+from app.exchange.data_urls import make_data_url
 from app.exchange.own_json import to_json
 from app.store.conversations import ConversationStore
 from app.store.merging import PART_MESSAGES, Merged, Merging
@@ -26,6 +28,8 @@ from app.widgets.message_sheet import MessageSheet
 from tests.app.conftest import MakeStage
 from tests.fakes.ask_store import PATIENCE_S
 from tests.fakes.conversations import ConversationWriter, filed
+from tests.fakes.foreign_exports import open_webui
+from tests.fakes.picture_files import saved, scene
 from tests.fakes.stage import Stage
 
 pytestmark = pytest.mark.qt_log_ignore("does not support (raise|grabbing)", extend=True)
@@ -231,3 +235,27 @@ def test_import_is_refused_each_time_if_the_chats_cannot_be_opened(
         dialog.close()
         assert stage.window.toast.isVisible()
         assert stage.window.toast.text == "Your chats could not be used."
+
+
+def test_imported_picture_is_shown_and_a_damaged_one_is_listed(
+    stage: Stage, tmp_path: Path
+) -> None:
+    urls = [make_data_url(saved(scene(), "PNG"), "png"), make_data_url(b"\x89PNG\0", "png")]
+    value = cast("list[Any]", open_webui())
+    value[0]["chat"]["history"]["messages"]["q2"]["files"] = [
+        {"type": "image", "url": url, "name": name}
+        for url, name in zip(urls, ("cat.png", "dog.png"), strict=True)
+    ]
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps(value))
+
+    import_files(stage, path)
+
+    text = stage.window.findChildren(MessageSheet)[-1].text
+    assert "Numbers: “dog.png” is damaged." in text
+    stage.click_row("Numbers")
+    stage.wait_until(lambda: "Two?" in stage.texts)
+    cat, dog = next(item.files for item in stage.items if item.text == "Two?")
+    assert cat.picture is not None
+    assert stage.core.pictures.thumbnail(cat.picture).is_file()
+    assert (dog.name, dog.picture, dog.details) == ("dog.png", None, "can’t be read")

@@ -11,18 +11,19 @@ import pytest
 from PIL import Image
 from pypdf import PdfReader
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog
 
-from app.conversation.attachments import Attachment, make_attachment
-from app.conversation.tree import set_draft_attachments
+from app.conversation.attachments import Attachment, lost_picture, make_attachment
+from app.conversation.tree import set_draft_attachments, shown_path
 from app.widgets.commands import CommandId
 from app.widgets.paper.printing import Printing
 from app.widgets.picture_window import PictureWindow
 from app.widgets.transcript.rows.picture_row import PictureRow
 from app.widgets.transcript.rows.row import RowAction
 from app.words import attachments as words
+from engine.errors import PictureError
 from tests.fakes.stage import Stage
 from tests.fakes.stored_pictures import stored_picture
 from tests.fakes.transcript_stage import targets
@@ -142,14 +143,73 @@ def test_tab_and_return_open_picture(stage: Stage) -> None:
 
 def choose(stage: Stage, text: str) -> None:
     """Choose an entry of the context menu of the first picture."""
+    entry(stage, text).trigger()
+
+
+def entry(stage: Stage, text: str) -> QAction:
+    """Return an entry of the context menu of the first picture."""
     view = stage.pane.view
     point = next(targets(view, RowAction.OPEN_PICTURE))
     spot = view._placement.spot_at(point.toPointF())  # pyright: ignore[reportPrivateUsage]
     assert spot is not None
     hit = view._stack.layouts[spot.message].hit(spot.x, spot.y)  # pyright: ignore[reportPrivateUsage]
     menu = view._menu._make(spot.message, hit, view)  # pyright: ignore[reportPrivateUsage]
-    next(action for action in menu.actions() if action.text() == text).trigger()
-    menu.deleteLater()
+    return next(action for action in menu.actions() if action.text() == text)
+
+
+def test_message_is_sent_again_without_a_picture_whose_file_is_missing(stage: Stage) -> None:
+    picture = stored_picture(stage.core.pictures)
+    other = make_attachment("notes.txt", "text", "Hills have grass.")
+    put(stage, picture, other)
+    stage.send("What is this?")
+    stage.engine.fail(
+        PictureError("The file of a picture is missing.", advice="Send it again.").problem
+    )
+    stage.settle()
+    problem = stage.items[-1].problem
+    assert problem is not None
+    assert (problem.cause, problem.advice) == (
+        "The file of a picture is missing.",
+        "Send it again.",
+    )
+
+    choose(stage, words.SEND_WITHOUT_PICTURE)
+    stage.answer("Grass.")
+
+    sent = stage.engine.submitted[-1].messages[-1]
+    assert sent.pictures == ()
+    assert sent.content.endswith("What is this?")
+    first, answer = shown_path(stage.core.desk.get(stage.current))
+    assert (first.attachments, first.content) == ((other,), "What is this?")
+    assert answer.content == "Grass."
+    stage.run(CommandId.UNDO)
+    stage.settle()
+    (first, _) = shown_path(stage.core.desk.get(stage.current))
+    assert first.attachments == (picture, other)
+
+
+def test_message_with_a_picture_only_is_not_sent_again_without_it(stage: Stage) -> None:
+    put(stage, stored_picture(stage.core.pictures))
+    stage.send("")
+    assert not entry(stage, words.SEND_WITHOUT_PICTURE).isEnabled(), "an answer is being written"
+    stage.answer("Hills.")
+    stage.wait_until(lambda: stage.pane.view.statistics().is_idle)
+    assert not entry(stage, words.SEND_WITHOUT_PICTURE).isEnabled()
+    assert entry(stage, words.COPY_PICTURE).isEnabled()
+
+
+def test_lost_picture_is_named_and_a_click_says_so(stage: Stage) -> None:
+    put(stage, lost_picture("photo.jpg"))
+    stage.send("What is this?")
+    stage.answer("I can’t see it.")
+    assert words.LOST_PICTURE in stage.engine.submitted[-1].messages[-1].content
+    assert stage.engine.submitted[-1].messages[-1].pictures == ()
+    (chip,) = stage.items[0].files
+    assert (chip.name, chip.details) == ("photo.jpg", words.LOST_PART)
+    said: list[str] = []
+    stage.pane.attaching.said.connect(partial(_note, said))
+    stage.click(RowAction.OPEN_FILE)
+    assert said == ["“photo.jpg” can’t be read. Remove it, or attach it again."]
 
 
 def test_copy_picture_puts_it_on_the_clipboard(stage: Stage) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 
 import pytest
@@ -96,6 +97,35 @@ def test_figures_are_requested_only_while_they_are_shown(stage: Stage) -> None:
     count = stage.engine.questions.count(ReportCache())
     stage.wait(1100)
     assert stage.engine.questions.count(ReportCache()) == count
+
+
+def test_bytes_of_pictures_are_measured_when_the_page_is_shown(stage: Stage) -> None:
+    page = opened(stage)
+    stage.wait_until(lambda: page.pictures.text() == "Nothing yet")
+    page.window().close()
+    folder = stage.core.pictures.folder
+    folder.mkdir()
+    for number in range(3):
+        (folder / f"{number}.png").write_bytes(bytes(1_000_000))
+
+    page = opened(stage)
+
+    stage.wait_until(lambda: page.pictures.text() == "3 MB")
+
+
+def test_bytes_of_pictures_are_measured_by_a_worker_thread(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names: list[str] = []
+
+    def total_bytes() -> int:
+        names.append(threading.current_thread().name)
+        return 7_000
+
+    monkeypatch.setattr(stage.core.pictures, "total_bytes", total_bytes)
+    page = opened(stage)
+    stage.wait_until(lambda: page.pictures.text() == "7 KB")
+    assert names[0].startswith("files")
 
 
 UNLOADED = replace(

@@ -27,6 +27,7 @@ class PictureAction(Enum):
     OPEN = auto()
     COPY = auto()
     SAVE = auto()
+    SEND_WITHOUT = auto()  # send the message again without the picture
 
 
 class ClickActions(QObject):

@@ -11,7 +11,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 
 from app.viewmodels.state_line import Planned
-from app.viewmodels.transcript import ItemStatus
+from app.viewmodels.transcript import ItemStatus, TranscriptItem
 from app.widgets.menu import Menu, pop_up
 from app.widgets.transcript.input.click_actions import ClickActions, PictureAction
 from app.widgets.transcript.layout.placement import ScrollAnchor
@@ -58,7 +58,8 @@ class ContextMenu:
         if hit is not None and hit.at.target.action is RowAction.EXPLAIN and hit.at.target.link:
             _add_formula(menu, latex=hit.at.target.link, why=hit.tip)
         if hit is not None and hit.at.target.action is RowAction.OPEN_PICTURE:
-            _add_picture(menu, actions, message, int(hit.at.target.link))
+            place = int(hit.at.target.link)
+            _add_picture(menu, self.stack, actions, message, place)
         if selected:
             menu.addAction(commands.COPY, lambda: QGuiApplication.clipboard().setText(selected))
         menu.addAction(words.COPY_MESSAGE, lambda: actions.act(message, RowAction.COPY_MESSAGE))
@@ -76,7 +77,9 @@ def _add_formula(menu: Menu, *, latex: str, why: str) -> None:
     menu.addSeparator()
 
 
-def _add_picture(menu: Menu, actions: ClickActions, message: int, place: int) -> None:
+def _add_picture(
+    menu: Menu, stack: MessageStack, actions: ClickActions, message: int, place: int
+) -> None:
     """Add the entries for a picture."""
     for text, action in (
         (attachments.OPEN, PictureAction.OPEN),
@@ -84,7 +87,19 @@ def _add_picture(menu: Menu, actions: ClickActions, message: int, place: int) ->
         (attachments.SAVE_PICTURE, PictureAction.SAVE),
     ):
         menu.addAction(text, partial(actions.act_on_picture, message, place, action))
+    item = stack.layouts[message].item
+    has_more = bool(item.text.strip()) or len(item.files) > 1
+    menu.addAction(
+        attachments.SEND_WITHOUT_PICTURE,
+        partial(actions.act_on_picture, message, place, PictureAction.SEND_WITHOUT),
+    ).setEnabled(has_more and _can_change(stack, item))
     menu.addSeparator()
+
+
+def _can_change(stack: MessageStack, item: TranscriptItem) -> bool:
+    """Return True unless an answer is being written, or the message is being edited."""
+    is_answering = any(one.status is ItemStatus.STREAMING for one in stack.items[-1:])
+    return not is_answering and not item.editing
 
 
 def _add_changes(menu: Menu, stack: MessageStack, actions: ClickActions, message: int) -> None:
@@ -93,9 +108,8 @@ def _add_changes(menu: Menu, stack: MessageStack, actions: ClickActions, message
     A fork changes nothing, so it is disabled only for the answer in progress.
     """
     item = stack.layouts[message].item
-    is_answering = any(one.status is ItemStatus.STREAMING for one in stack.items[-1:])
     is_user = item.role is Role.USER
-    can_change = not is_answering and not item.editing
+    can_change = _can_change(stack, item)
 
     def add(text: str, action: RowAction, *, enabled: bool) -> None:
         menu.addAction(text, lambda: actions.act(message, action)).setEnabled(enabled)
