@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
+import mlx.core as mx
 import pytest
 
-from engine.events import ReadAhead, RequestFailed, RequestFinished, Shutdown
+from engine.events import ReadAhead, RequestFailed, RequestFinished, Shutdown, UnloadModel
 from engine.problem import ProblemKind
 from engine.questions import Evict, EvictWhat
 from engine.types import ConversationId, Message, Picture
@@ -215,3 +217,20 @@ def test_tokens_of_pictures_are_counted_without_reading_them(
     added = finished.usage.plan.prompt_tokens - without.usage.plan.prompt_tokens
     assert counted.num_tokens == (24, 10)
     assert added == 24 + 2
+
+
+def test_unload_frees_the_model_and_its_tower_at_once(
+    open_seeing: OpenSeeing, cat: Picture
+) -> None:
+    asked(open_seeing(), [seen("Thank you", cat)])  # makes what lasts
+    gc.collect()
+    gc.disable()  # as in the window, which collects garbage later
+    try:
+        before = mx.get_active_memory()
+        client = open_seeing()
+        asked(client, [seen("Thank you", cat)])
+        client.send(UnloadModel())
+        client.run_until_idle()
+        assert mx.get_active_memory() - before < 4096
+    finally:
+        gc.enable()
