@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
@@ -13,10 +12,6 @@ from engine.cache.prefix_cache import PrefixCache
 from engine.cleanup import undo_on_error
 from engine.events import IdleKind, ReadAhead
 from engine.runner.prefill import Prefill
-
-# Seconds of a step while pictures are read. The tower computes a large picture for seconds, and a request
-# ends the job between two steps.
-_PIECE_S = 0.1
 
 
 class ReadAheadJob:
@@ -36,7 +31,6 @@ class ReadAheadJob:
         self.kind = IdleKind.DRAFT if task.is_draft else IdleKind.READ_AHEAD
         self.num_cached = prefill.start
         self.total = prefill.end - prefill.start  # number of tokens to feed
-        self._is_text = not prefill.reads_pictures
 
     @property
     def done(self) -> int:
@@ -45,8 +39,8 @@ class ReadAheadJob:
     def step(self) -> bool:
         """Feed one chunk, or a part of it. Return False once all chunks are fed and published."""
         with self._abandoned_on_error():
-            self._prefill.step(self._prefill.end, math.inf if self._is_text else _PIECE_S)
-            if self._prefill.chunks or self._prefill.is_computing:
+            self._prefill.step(self._prefill.end)
+            if self._prefill.is_left:
                 return True
             self._publish(self._prefill.lease)
         return False

@@ -8,10 +8,20 @@ from pathlib import Path
 import mlx.core as mx
 import pytest
 
-from engine.events import ReadAhead, RequestFailed, RequestFinished, Shutdown, UnloadModel
+from engine.cache.trees import evaluate
+from engine.events import (
+    Cancel,
+    PrefillProgress,
+    ReadAhead,
+    RequestFailed,
+    RequestFinished,
+    Shutdown,
+    UnloadModel,
+)
 from engine.problem import ProblemKind
 from engine.questions import Evict, EvictWhat
-from engine.types import ConversationId, Message, Picture
+from engine.runner import computation, prefill
+from engine.types import ConversationId, FinishReason, Message, Picture, RequestId
 from tests.fakes.asking import reply_of
 from tests.fakes.engine_fixtures import OpenTiny
 from tests.fakes.inline_engine import InlineClient
@@ -150,6 +160,30 @@ def test_request_ends_the_reading_of_a_draft_within_a_picture(
         _, found = asked(client, [seen("Thank you", cat, dog)], chat)
 
         assert found == cold
+
+
+def test_stop_ends_the_only_request_within_a_picture(
+    open_seeing: OpenSeeing, cat: Picture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prefill, "_PICTURE_STEP_S", 0.0)  # each step computes one part
+    client = open_seeing()
+    submit(client, [seen("Thank you", cat)])
+    parts: list[object] = []
+
+    def counted(part: object) -> None:
+        parts.append(part)
+        evaluate(part)
+
+    monkeypatch.setattr(computation, "evaluate", counted)
+    while len(parts) < 4:
+        client.step()
+
+    client.send(Cancel(RequestId("r")))
+    events = client.run_until_idle()
+
+    (finished,) = (e for e in events if isinstance(e, RequestFinished))
+    assert finished.reason is FinishReason.CANCELLED
+    assert all(e.done < 24 for e in events if isinstance(e, PrefillProgress))
 
 
 def test_pictures_and_text_are_answered_together(
