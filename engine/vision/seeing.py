@@ -76,7 +76,7 @@ class Vision:
                 f"A picture takes {num_positions:,} rows or columns of tokens.",
                 advice="Attach it again in a smaller size.",
             )
-        identity = f"{picture.digest} {rows} {columns}"
+        identity = f"{picture.digest} {rows} {columns} {self._tower.form}"
         token_ids = picture_ids(identity, rows * columns, num_positions)
         self._known[token_ids] = picture
         self._known.move_to_end(token_ids)

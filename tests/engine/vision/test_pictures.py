@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import gc
+import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import mlx.core as mx
 import pytest
+from mlx import nn
 
 from engine.cache.trees import evaluate
 from engine.events import (
@@ -22,6 +26,7 @@ from engine.problem import ProblemKind
 from engine.questions import Evict, EvictWhat
 from engine.runner import computation, prefill
 from engine.types import ConversationId, FinishReason, Message, Picture, RequestId
+from engine.vision.seeing import Vision
 from tests.fakes.asking import reply_of
 from tests.fakes.engine_fixtures import OpenTiny
 from tests.fakes.inline_engine import InlineClient
@@ -72,6 +77,22 @@ def test_two_pictures_that_differ_in_one_pixel_are_two_pictures(
     finished, _ = asked(client, [seen("What is the weather like?", other)])
 
     assert num_fed(finished) > 24
+
+
+def test_other_settings_of_the_image_processor_make_other_ids(
+    seeing_model: Callable[[str, Template], Path], cat: Picture, tmp_path: Path
+) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(seeing_model("qwen3_5", Template.KEEPING), folder)
+    config = json.loads((folder / "config.json").read_text())
+    settings = folder / "preprocessor_config.json"
+
+    before = Vision(nn.Module(), folder, config, "", None).ids(cat)
+    settings.write_text(json.dumps(json.loads(settings.read_text()) | {"image_mean": [0.4] * 3}))
+    after = Vision(nn.Module(), folder, config, "", None).ids(cat)
+
+    assert len(before) == len(after)
+    assert not set(before) & set(after)
 
 
 def test_picture_comes_back_from_disk_after_a_restart(
