@@ -7,11 +7,13 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import mlx.core as mx
 import pytest
 from mlx import nn
 
+from engine.cache.prefix_cache import PrefixCache
 from engine.cache.trees import evaluate
 from engine.events import (
     Cancel,
@@ -22,11 +24,14 @@ from engine.events import (
     Shutdown,
     UnloadModel,
 )
+from engine.memory import MemoryWatch
 from engine.problem import ProblemKind
 from engine.questions import Evict, EvictWhat
 from engine.runner import computation, prefill
 from engine.types import ConversationId, FinishReason, Message, Picture, RequestId
+from engine.vision import tower
 from engine.vision.seeing import Vision
+from engine.vision.tower import QwenTower
 from tests.fakes.asking import reply_of
 from tests.fakes.engine_fixtures import OpenTiny
 from tests.fakes.inline_engine import InlineClient
@@ -35,6 +40,8 @@ from tests.fakes.seeing_engine import OpenSeeing, asked, num_fed, seen, submit, 
 from tests.fakes.seeing_model import write_picture
 from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template
+
+T = TypeVar("T")
 
 KINDS = [(name, template) for name in ("qwen3_5", "qwen3_5_moe") for template in Template]
 
@@ -289,3 +296,47 @@ def test_unload_frees_the_model_and_its_tower_at_once(
         assert mx.get_active_memory() - before < 4096
     finally:
         gc.enable()
+
+
+def test_tower_is_dropped_when_memory_is_short_but_not_while_a_picture_is_read(
+    open_seeing: OpenSeeing, cat: Picture, dog: Picture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budgets = [1 << 30]
+    made: list[object] = []
+    encoded: list[object] = []
+
+    def adjust(_: MemoryWatch, cache: PrefixCache, before_change: Callable[[], object]) -> None:
+        before_change()
+        cache.set_budget(budgets[-1])
+
+    def shrink() -> None:
+        budgets.append(budgets[-1] - 4096)
+
+    monkeypatch.setattr(MemoryWatch, "adjust_budget", adjust)
+    monkeypatch.setattr(prefill, "_PICTURE_STEP_S", 0.0)  # each step computes one part
+    monkeypatch.setattr(tower, "make_tower", noting(tower.make_tower, made))
+    monkeypatch.setattr(QwenTower, "encode", noting(QwenTower.encode, encoded))
+    client = open_seeing(cache_budget_bytes=None)
+
+    submit(client, [seen("Thank you", cat)])
+    while client.step():
+        shrink()
+    assert len(made) == len(encoded) == 1
+
+    budgets.append(1 << 30)  # the budget grows
+    submit(client, [seen("Thank you", dog)])
+    client.run_until_idle()
+    assert len(made) == 2  # dropped after the first answer
+
+    budgets.append(1 << 31)
+    submit(client, [seen("Thank you", cat, cat)])
+    client.run_until_idle()
+    assert len(made) == 2
+
+
+def noting(function: Callable[..., T], calls: list[object]) -> Callable[..., T]:
+    def call(*args: object) -> T:
+        calls.append(args)
+        return function(*args)
+
+    return call
