@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -15,6 +16,7 @@ from PySide6.QtWidgets import QApplication
 
 from app.conversation.attachments import AttachedPicture
 from app.settings import PictureSize
+from app.store import pictures as stored
 from app.viewmodels.attachments import Chip
 from app.widgets.commands import CommandId
 from app.widgets.file_chips import FileChip
@@ -222,7 +224,24 @@ def test_gone_original_keeps_the_size_and_says_so(stage: Stage, photo: Path) -> 
     stage.core.attachments.said.connect(partial(note_said, said))
     stage.core.attachments.resize(stage.current, 0, PictureSize.SMALL)
     stage.wait_until(lambda: bool(said))
-    assert said == [words.NOT_RESIZED]
+    assert said == [f"{words.NOT_RESIZED} {words.ORIGINAL_MISSING}"]
+    assert pictures(stage)[0].size is PictureSize.MEDIUM
+
+
+def test_full_disk_keeps_the_size_and_says_why(
+    stage: Stage, photo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drop(stage, photo)
+    said: list[str] = []
+    stage.core.attachments.said.connect(partial(note_said, said))
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(stored, "write_whole", full)
+    stage.core.attachments.resize(stage.current, 0, PictureSize.SMALL)
+    stage.wait_until(lambda: bool(said))
+    assert said == [f"{words.NOT_RESIZED} No space left on device"]
     assert pictures(stage)[0].size is PictureSize.MEDIUM
 
 
