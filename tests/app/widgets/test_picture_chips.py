@@ -217,6 +217,18 @@ def test_unanswered_count_leaves_the_size_in_pixels(stage: Stage, photo: Path) -
     assert not [one for one in stage.engine.questions if isinstance(one, CountPictures)]
 
 
+def test_picture_that_the_model_refuses_leaves_the_price_of_another_one(
+    stage: Stage, photo: Path, tmp_path: Path
+) -> None:
+    strip = tmp_path / "strip.png"
+    strip.write_bytes(png(scene(2400, 10)))
+    drop(stage, strip, photo)
+    stage.core.models.load_again()  # both are counted again
+    stage.engine.finish_load()
+    stage.wait_until(lambda: chips(stage)[1].chip.details == "1,199 tokens")
+    assert chips(stage)[0].chip.details == "2,400 \N{MULTIPLICATION SIGN} 10"
+
+
 def test_gone_original_keeps_the_size_and_says_so(stage: Stage, photo: Path) -> None:
     drop(stage, photo)
     stage.core.pictures.original(pictures(stage)[0]).unlink()
