@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import shutil
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -100,6 +101,21 @@ def test_other_settings_of_the_image_processor_make_other_ids(
 
     assert len(before) == len(after)
     assert not set(before) & set(after)
+
+
+def test_remembered_pictures_take_little_memory(
+    seeing_model: Callable[[str, Template], Path],
+) -> None:
+    folder = seeing_model("qwen3_5", Template.KEEPING)
+    vision = Vision(nn.Module(), folder, json.loads((folder / "config.json").read_text()), "", None)
+    vision.ids(Picture(digest="", width=2048, height=2048))
+    tracemalloc.start()
+    try:
+        for number in range(20):
+            vision.ids(Picture(digest=f"{number}", width=2048, height=2048))
+        assert tracemalloc.get_traced_memory()[0] < 20 * 2000
+    finally:
+        tracemalloc.stop()
 
 
 def test_picture_comes_back_from_disk_after_a_restart(
