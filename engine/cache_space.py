@@ -314,21 +314,23 @@ class CacheSpace:
 
     # Budget of memory
 
-    def check_memory(self) -> None:
+    def check_memory(self, *, is_reading: bool) -> None:
         """Adapt an automatic budget to the machine's available memory, if a check is due.
 
         The caches of an idle job count towards the budget. The job is paused before the budget
-        changes, so that nothing is evicted in favour of it.
+        changes, so that nothing is evicted in favour of it. If the budget becomes smaller, the vision
+        tower is dropped too.
+
+        is_reading: True while a prompt is read. The tower stays then: it may be computing a picture.
         """
         if self.cache is None or self._watch is None:
             return
-        adjust = partial(self._watch.adjust_budget, self.cache, self._before_change)
+        before = self.cache.budget_bytes
+        adjust = partial(self._watch.adjust_budget, self.cache, self._idler.pause)
         attempt("a change of the budget", adjust)
-
-    def _before_change(self) -> None:
-        self._idler.pause()
-        if self._vision is not None:
+        if self.cache.budget_bytes < before and self._vision is not None and not is_reading:
             self._vision.release()
+            release_freed()
 
     def _fit_budget(self) -> None:
         """Give the cache of the loaded model the automatic budget of the present limit."""

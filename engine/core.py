@@ -202,7 +202,8 @@ class EngineCore:
         worked = self._drain(wait=wait and not self._has_idle_work and not self._has_requests)
         if self._stopping:
             return worked
-        self._caching.check_memory()
+        serving = self._served.serving
+        self._caching.check_memory(is_reading=serving is not None and serving.is_reading)
         worked |= self._counts.step(self._served.count_tokens, is_busy=self._has_requests)
         if not self._has_requests:
             return self._unload_idle() or self._work_idly() or self._release_idle() or worked

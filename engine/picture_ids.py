@@ -6,8 +6,11 @@ are the same to the last pixel, and all code that compares token ids works for p
 
     bit 31       set in every id of a picture
     bit 30       set in the first id of a picture
-    first id     bits 20 to 29: number of positions that the picture takes, or 0 for one a token
-    all ids      the other bits are bits of the hash
+    last id      bits 20 to 29: number of positions that the picture takes, or 0 for one a token
+    all ids      the other bits are bits of the hash; bit 0 of the first id is 0
+
+Cached state is shared up to the first id that differs. So the first id has as many bits of the hash as
+possible: with 20 bits, two of 1,000 pictures would share the state of their first token in 4 of 10 cases.
 
 Some models count positions in another way than tokens: a picture of 6 x 10 tokens takes 10 positions of
 Qwen3.5's rotary embedding. The number is part of the ids, so token ids alone give the position of the
@@ -24,13 +27,11 @@ from typing import Final
 
 PICTURE_ID: Final = 1 << 31  # the smallest id of a picture
 _FIRST: Final = 1 << 30
-_POSITIONS: Final = (1 << 10) - 1
-MAX_POSITIONS: Final = (
-    _POSITIONS - 1
-)  # one more would allow the id 0xFFFFFFFF, which no token may have
+MAX_POSITIONS: Final = (1 << 10) - 1
 _POSITIONS_SHIFT: Final = 20
-_FIRST_HASH: Final = (1 << _POSITIONS_SHIFT) - 1
 _HASH: Final = _FIRST - 1
+_FIRST_HASH: Final = _HASH - 1  # without bit 0: no token may have the id 0xFFFFFFFF
+_LAST_HASH: Final = (1 << _POSITIONS_SHIFT) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +55,10 @@ def picture_ids(identity: str, num_tokens: int, num_positions: int = 0) -> tuple
     """
     assert 0 <= num_positions <= MAX_POSITIONS
     digest = hashlib.shake_256(identity.encode()).digest(4 * num_tokens)
-    first, *others = struct.unpack(f"<{num_tokens}I", digest)
-    start = PICTURE_ID | _FIRST | num_positions << _POSITIONS_SHIFT | first & _FIRST_HASH
-    return (start, *(PICTURE_ID | other & _HASH for other in others))
+    ids = [PICTURE_ID | bits & _HASH for bits in struct.unpack(f"<{num_tokens}I", digest)]
+    ids[0] = PICTURE_ID | _FIRST | ids[0] & _FIRST_HASH
+    ids[-1] = ids[-1] & ~(_HASH ^ _LAST_HASH) | num_positions << _POSITIONS_SHIFT
+    return tuple(ids)
 
 
 def has_pictures(token_ids: Sequence[int]) -> bool:
@@ -70,7 +72,7 @@ def picture_spans(token_ids: Sequence[int]) -> Iterator[PictureSpan]:
     start = -1  # start of the open span
     for index, token_id in enumerate((*token_ids, 0)):
         if start >= 0 and (token_id < PICTURE_ID or token_id & _FIRST):
-            positions = token_ids[start] >> _POSITIONS_SHIFT & _POSITIONS
+            positions = token_ids[index - 1] >> _POSITIONS_SHIFT & MAX_POSITIONS
             yield PictureSpan(start, index, positions or index - start)
             start = -1
         if token_id >= PICTURE_ID and token_id & _FIRST:

@@ -101,6 +101,11 @@ class Serving:
         """True while any request runs."""
         return bool(self._running)
 
+    @property
+    def is_reading(self) -> bool:
+        """True while the prompt of any request is read."""
+        return any(sequence.logits is None for sequence in self._running)
+
     def step(self) -> None:
         """Start the next waiting request if possible. Otherwise do one prefill or decode step.
 

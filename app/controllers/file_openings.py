@@ -27,7 +27,7 @@ from app.conversation.attachments import (
 )
 from app.conversation.text import file_label
 from app.extraction.extractor import Extracted, Extractor
-from app.extraction.refusal import RefusedFileError
+from app.extraction.refusal import Refused, RefusedFileError
 from app.settings import PictureSize
 from app.store.pictures import PictureFiles
 from app.words import attachments as words, undo as undo_words
@@ -173,8 +173,12 @@ class FileOpenings(QObject):
     def _resize(self, picture: AttachedPicture, size: PictureSize) -> AttachedPicture | str:
         try:
             return self._pictures.resized(picture, size, self._extractor.view)
-        except (OSError, RefusedFileError):
-            return words.NOT_RESIZED
+        except RefusedFileError as refusal:
+            is_missing = refusal.why is Refused.MISSING
+            why = words.ORIGINAL_MISSING if is_missing else words.ORIGINAL_UNREADABLE
+        except OSError as error:
+            why = error.strerror
+        return f"{words.NOT_RESIZED} {why}"
 
     def _on_progressed(self, opening: FileOpening, share: float) -> None:
         opening.share = share

@@ -54,7 +54,10 @@ class PicturePrices(QObject):
         return PicturePrice(num_tokens, self._rate.time(0, num_tokens))
 
     def _refresh(self) -> None:
-        """Ask for the sizes that are not known yet, of all pictures of the draft on show."""
+        """Ask for the sizes that are not known yet, of all pictures of the draft on show.
+
+        Each picture has a question of its own: one that the model refuses must not hide the others.
+        """
         facts = self._models.status.facts
         if facts is not self._facts:
             self._facts = facts
@@ -65,14 +68,13 @@ class PicturePrices(QObject):
             return
         files = self._desk.get(self._library.current).draft_attachments
         pictures = [file.picture for file in files if file.picture is not None]
-        wanted = {
-            view_size(one.width, one.height, size) for one in pictures for size in PictureSize
-        }
-        new = tuple(sorted(wanted - self._asked))
-        if new:
-            self._asked.update(new)
-            asked = self._bridge.engine.count_pictures(new)
-            self._bridge.when_answered(asked, partial(self._on_counted, facts.path, new))
+        for picture in pictures:
+            wanted = {view_size(picture.width, picture.height, size) for size in PictureSize}
+            new = tuple(sorted(wanted - self._asked))
+            if new:
+                self._asked.update(new)
+                asked = self._bridge.engine.count_pictures(new)
+                self._bridge.when_answered(asked, partial(self._on_counted, facts.path, new))
 
     def _on_counted(self, path: str, sizes: tuple[ViewSize, ...], counted: PicturesCounted) -> None:
         facts = self._facts

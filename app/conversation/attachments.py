@@ -196,11 +196,12 @@ def prompt_text(attachments: Iterable[Attachment], question: str) -> PromptText:
 
 
 def join_prompts(earlier: PromptText, later: PromptText) -> PromptText:
-    """Return one message from two, with a blank line between them."""
-    start = len(earlier.content) + 2
+    """Return one message from two, with a blank line between their texts."""
+    between = "\n\n" if earlier.content and later.content else ""
+    start = len(earlier.content) + len(between)
     ends = (*earlier.part_ends, *(start + end for end in later.part_ends))
     pictures = earlier.pictures + later.pictures
-    return PromptText(f"{earlier.content}\n\n{later.content}", ends, pictures)
+    return PromptText(f"{earlier.content}{between}{later.content}", ends, pictures)
 
 
 def _block(attachment: Attachment) -> str:

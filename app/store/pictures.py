@@ -28,6 +28,8 @@ from engine.whole_file import write_whole
 
 # Seconds for which a file is kept that nothing names: the draft that names it may not be saved yet.
 UNUSED_KEPT_S = 3600.0
+# The same for pictures that a removed chat had: only a draft that gets one just now may not be saved yet.
+REMOVED_KEPT_S = 30.0
 
 # Returns another view of a stored picture, and its PNG file: Extractor.view.
 MakeView = Callable[[Path, PictureSize], tuple[Picture, bytes]]
@@ -97,14 +99,15 @@ class PictureFiles:
         among: Collection[str] | None = None,
         now: float | None = None,
     ) -> int:
-        """Delete the files of pictures that are not used and older than an hour. Return their number.
+        """Delete the files of pictures that are not used and not new. Return their number.
 
         Args:
             used: the digests that a message, a draft or a backup names.
-            among: the digests whose files may be deleted; None for all.
+            among: the digests that a removed chat had, if only its files may be deleted.
             now: Unix time; None for the present.
         """
-        newest = (time.time() if now is None else now) - UNUSED_KEPT_S
+        kept_s = UNUSED_KEPT_S if among is None else REMOVED_KEPT_S
+        newest = (time.time() if now is None else now) - kept_s
         number = 0
         for path in self._files():
             name = _NAME.fullmatch(path.name)

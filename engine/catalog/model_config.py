@@ -40,7 +40,16 @@ _METHOD_BITS: Final[Mapping[str, float]] = {
 _CHAT_CLASSES: Final = ("ForCausalLM", "ForConditionalGeneration", "LMHeadModel")
 # Ends of the names of fields that count the parts of a model, or list one value for each part.
 # transformers makes an entry for each label, although the app uses none.
-_COUNTED: Final = ("layer", "layers", "layer_types", "block", "blocks", "experts", "labels")
+_COUNTED: Final = (
+    "layer",
+    "layers",
+    "layer_types",
+    "block",
+    "blocks",
+    "experts",
+    "labels",
+    "depth",
+)
 _TOKEN: Final = (str, dict)
 _TOKENIZER_FIELDS: Final[Mapping[str, tuple[type, ...]]] = {
     "tokenizer_class": (str,),
@@ -106,7 +115,14 @@ def parse_config(settings: Settings) -> ModelConfig:
         sees=_can_see(settings, text, model_type),
         hybrid=_is_hybrid(text, model_type),
         model_file="" if model_file is None else str(model_file) or "model_file",
-        largest_count=max((*_counts(settings), *_counts(text)), default=(0, "")),
+        largest_count=max(
+            (
+                *_counts(settings),
+                *_counts(text),
+                *_counts(as_settings(settings.get("vision_config"))),
+            ),
+            default=(0, ""),
+        ),
         claims_to_chat=_claims_to_chat(settings, classes),
     )
 

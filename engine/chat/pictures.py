@@ -35,6 +35,7 @@ class PlacedPictures:
         self._rules = rules
         self._waiting = _pictures(messages)
         self._next = next(self._waiting, None)
+        self._has_any = self._next is not None
 
     def add_template(self, tokens: TokenizedMessages, text: str) -> None:
         """Add text of the template, with the ids of a picture in the place of each placeholder.
@@ -42,6 +43,10 @@ class PlacedPictures:
         There is a resume point before the first picture of a message and one behind each picture, so
         that the question about a picture can change. If text follows the last one, the start of this
         text is a resume point already.
+
+        Raises:
+            PictureError: the model accepts no picture of this form.
+            TemplateError: the template writes more placeholders than there are pictures.
         """
         placeholder, runs = self._rules.placeholder, tokens.runs
         while self._next is not None and placeholder in text:
@@ -56,6 +61,8 @@ class PlacedPictures:
             if not has_text_next:
                 tokens.points.append(ResumePoint(len(runs.token_ids), PointKind.TURN))
             self._next = next(self._waiting, None)
+        if self._has_any and placeholder in text:
+            raise TemplateError("It writes a picture twice.")
         runs.add_template(text)
 
     def require_all(self) -> None:

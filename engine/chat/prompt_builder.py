@@ -37,7 +37,8 @@ import logging
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
+from weakref import proxy
 
 from engine.cache.points import PointKind, ResumePoint
 from engine.chat.pictures import PictureRules, PlacedPictures
@@ -82,10 +83,13 @@ class PromptBuilder:
         markers = (tokenizer.markers.think_start, tokenizer.markers.think_end)
         self.template = ChatTemplate(renderer, map(tokenizer.decode, markers))
         self._splicer = Splicer(tokenizer)
+        # The two caches reference this builder weakly. In a reference cycle, the weights behind
+        # `pictures` would stay in memory after the model is unloaded.
+        this = proxy(self)
         # Cache of _find_passing_len's results, by messages of the newest turn and options.
-        self._passing_len = lru_cache(maxsize=64)(self._find_passing_len)
+        self._passing_len = lru_cache(maxsize=64)(partial(PromptBuilder._find_passing_len, this))
         # Cache of _find_result_lens's results, by options.
-        self._result_lens = lru_cache(maxsize=64)(self._find_result_lens)
+        self._result_lens = lru_cache(maxsize=64)(partial(PromptBuilder._find_result_lens, this))
 
     def build(
         self,

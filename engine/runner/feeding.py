@@ -95,7 +95,7 @@ class Feeder:
     def feed_all(self, prompt: Prompt, lease: Lease) -> None:
         """Feed the part of a prompt that a lease's caches do not hold yet."""
         prefill = self.prefill(prompt, lease)
-        while prefill.chunks:
+        while prefill.is_left:
             prefill.step(prefill.end)
 
     def publish(

@@ -3,8 +3,8 @@
 Runner creates a Prefill in three cases, and each case has its own loop around `step`:
 
     the prompt of a request          Runner.read, until `step` returns logits
-    a prompt that is read ahead      ReadAheadJob.step, until `chunks` is empty
-    the last token of a reply and    Feeder.feed_all, until `chunks` is empty
+    a prompt that is read ahead      ReadAheadJob.step, while `is_left`
+    the last token of a reply and    Feeder.feed_all, while `is_left`
     the template's text after it
 
 `step` feeds one chunk (plan_chunks made the list): it launches the lazy forward pass, records the
@@ -30,9 +30,13 @@ from engine.cache.prefix_cache import PrefixCache
 from engine.cache.trees import arrays_in
 from engine.models.attention import watched
 from engine.models.loader import LoadedModel
-from engine.picture_ids import has_pictures
+from engine.picture_ids import PICTURE_ID, has_pictures
 from engine.runner.chunks import Chunk
 from engine.runner.computation import Computation
+
+# Longest intended duration of a step of a picture in seconds. The tower computes a large picture for
+# seconds, and commands are carried out between two steps.
+_PICTURE_STEP_S = 0.1
 
 
 class Prefill:
@@ -65,6 +69,7 @@ class Prefill:
         self.chunks = list(chunks)  # chunks that are still to be fed, in order
         self.start = lease.hot.num_tokens  # number of tokens in the caches before this prefill
         self.end = len(token_ids)  # length of the prompt
+        self._is_picture = False  # True while a picture is encoded or fed
         # True while the next chunk is a picture whose embeddings are not computed yet.
         self._is_encoding = False
         # Their computation; None while the file of the picture is read, and once it is complete.
@@ -82,32 +87,42 @@ class Prefill:
         return self.lease.hot.num_tokens
 
     @property
+    def is_computing(self) -> bool:
+        """True while a part of the newest chunk, or of the embeddings of a picture, is not computed."""
+        return self._computation is not None or self._is_encoding
+
+    @property
     def reads_pictures(self) -> bool:
         """True if pictures are still to be fed."""
         return has_pictures(self._token_ids[self.fed :])
 
     @property
-    def is_computing(self) -> bool:
-        """True while a part of the newest chunk, or of the embeddings of a picture, is not computed."""
-        return self._computation is not None or self._is_encoding
+    def is_left(self) -> bool:
+        """True while a chunk is to be fed, or a part of one to be computed."""
+        return bool(self.chunks) or self.is_computing
 
     def step(self, room: int, seconds: float = math.inf) -> mx.array | None:
         """Feed the next chunk, or compute another part of the chunk that is already launched.
 
-        Call only while `chunks` is not empty or `is_computing` is true. A snapshot is captured at
-        the end of the chunk if one is planned.
+        Call only while `is_left` is true. A snapshot is captured at the end of the chunk if one is
+        planned.
 
         Args:
             room: number of tokens that the K/V buffers should hold without growing. For a request,
                 it includes a reply of usual length (Sequence.room).
             seconds: intended duration of the step. At least one part of the pass is computed, even
-                if it takes longer. Serving limits it while other answers are written.
+                if it takes longer. Serving limits it while other answers are written. A step of a
+                picture is always limited.
 
         Returns:
             The logits (V,) after the last token, once all chunks are computed. None before, and
             always None for a prompt that does not end with a PROMPT point: a prompt that is read
             ahead ends without logits.
         """
+        if self._computation is None:
+            self._is_picture = self._token_ids[self.fed] >= PICTURE_ID
+        if self._is_picture:
+            seconds = min(seconds, _PICTURE_STEP_S)
         if self._computation is None:
             if not self._encode(seconds):
                 return None

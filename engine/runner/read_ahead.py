@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
@@ -13,10 +12,6 @@ from engine.cache.prefix_cache import PrefixCache
 from engine.cleanup import undo_on_error
 from engine.events import IdleKind, ReadAhead
 from engine.runner.prefill import Prefill
-
-# Seconds of a step while pictures are read. The tower computes a large picture for seconds, and a request
-# ends the job between two steps.
-_PIECE_S = 0.1
 
 
 class ReadAheadJob:
@@ -45,9 +40,8 @@ class ReadAheadJob:
     def step(self) -> bool:
         """Feed one chunk, or a part of it. Return False once all chunks are fed and published."""
         with self._abandoned_on_error():
-            seconds = _PIECE_S if self.reads_pictures else math.inf
-            self._prefill.step(self._prefill.end, seconds)
-            if self._prefill.chunks or self._prefill.is_computing:
+            self._prefill.step(self._prefill.end)
+            if self._prefill.is_left:
                 return True
             self._publish(self._prefill.lease)
         return False

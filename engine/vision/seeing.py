@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+from array import array
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, wait
@@ -25,7 +27,7 @@ from engine.vision.pixels import beside, read_pixels
 from engine.vision.positions import PassPositions, replace_ropes
 from engine.vision.tower import EncodedPicture, Patches, QwenTower, tower_weights
 
-# Highest number of pictures whose ids are remembered. Each takes 10 kB.
+# Highest number of pictures that are remembered. Each takes 1 kB.
 _MAX_KNOWN = 1024
 # A block of a tower holds arrays of this many hidden sizes at a time: queries, keys and values twice, the
 # layer between of the MLP, sums and norms. In numbers of 4 bytes.
@@ -58,7 +60,8 @@ class Vision:
         self._folder = folder
         self._config = config
         self._picture_folder = picture_folder
-        self._known: OrderedDict[tuple[int, ...], Picture] = OrderedDict()
+        # Keys: hashes of the ids. The ids of a picture of 6,000 tokens take 240 kB.
+        self._known: OrderedDict[bytes, Picture] = OrderedDict()
         self._positions: PassPositions | None = None  # None before the first picture
         # The ids and the patches of the picture whose file is being read.
         self._reading: tuple[tuple[int, ...], Future[Patches]] | None = None
@@ -76,10 +79,11 @@ class Vision:
                 f"A picture takes {num_positions:,} rows or columns of tokens.",
                 advice="Attach it again in a smaller size.",
             )
-        identity = f"{picture.digest} {rows} {columns}"
+        identity = f"{picture.digest} {rows} {columns} {self._tower.form}"
         token_ids = picture_ids(identity, rows * columns, num_positions)
-        self._known[token_ids] = picture
-        self._known.move_to_end(token_ids)
+        key = _hash(token_ids)
+        self._known[key] = picture
+        self._known.move_to_end(key)
         if len(self._known) > _MAX_KNOWN:
             self._known.popitem(last=False)
         return token_ids
@@ -124,7 +128,7 @@ class Vision:
         ids = tuple(token_ids)
         if ids == self._encoded_ids and self._encoded is not None:
             return (self._encoded.embeddings,)
-        picture = self._known.get(ids)
+        picture = self._known.get(_hash(ids))
         if picture is None or self._picture_folder is None:
             raise PictureError("A picture of this chat is not known.")
         if self._reading is None or self._reading[0] != ids:
@@ -151,7 +155,7 @@ class Vision:
 
     def knows(self, token_ids: Sequence[int]) -> bool:
         """Return True if the ids stand for a picture that can be read."""
-        return tuple(token_ids) in self._known
+        return _hash(token_ids) in self._known
 
     def placed(
         self, shift: int, grid: tuple[int, int] | None = None
@@ -177,6 +181,10 @@ class Vision:
     @cached_property
     def _tower(self) -> QwenTower:
         return QwenTower(self._folder, self._config)
+
+
+def _hash(token_ids: Sequence[int]) -> bytes:
+    return hashlib.sha256(array("I", token_ids).tobytes()).digest()
 
 
 def _rope_of(config: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -93,6 +94,8 @@ class QwenTower:
         # The folder is absolute, so mlx-vlm does not take it for a repository and opens no connection.
         options = processing._qwen_vl_image_kwargs(folder.absolute())  # noqa: SLF001 (has no public name)
         self._processor: Any = processing.Qwen3VLImageProcessor(**options)
+        # The settings by which pixels become patches, as text
+        self.form = json.dumps(options, sort_keys=True)
         self._model: Any = None
         self._dtype = mx.float32  # of the first layer
 

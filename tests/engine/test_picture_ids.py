@@ -22,7 +22,12 @@ def test_ids_are_the_same_for_the_same_picture_only() -> None:
     assert not set(picture_ids("cat.", 60, 11)) & set(CAT)
     assert len(set(CAT)) == 60
     assert all(PICTURE_ID <= token_id < (1 << 32) - 1 for token_id in CAT)
-    assert max(picture_ids("x", 1, MAX_POSITIONS)) < (1 << 32) - 1
+    assert all(picture_ids(f"{number}", 1, MAX_POSITIONS)[0] % 2 == 0 for number in range(64))
+
+
+def test_first_ids_of_different_pictures_differ() -> None:
+    # Cached state is shared up to the first id that differs.
+    assert len({picture_ids(f"picture {number}", 4, 11)[0] for number in range(4000)}) == 4000
 
 
 def test_spans_of_pictures_with_and_without_text_between() -> None:
@@ -33,6 +38,7 @@ def test_spans_of_pictures_with_and_without_text_between() -> None:
     assert [(span.start, span.end) for span in spans] == [(1, 61), (61, 121), (122, 126)]
     assert [span.num_positions for span in spans] == [11, 11, 4]
     assert position_shift(token_ids) == 2 * (11 - 60)
+    assert position_shift(picture_ids("x", 1, 1)) == 0
     assert position_shift((5, 6)) == position_shift(()) == position_shift(DOG) == 0
 
 

@@ -19,7 +19,7 @@ from typing_extensions import override
 
 from engine.commands import EngineCommands
 from engine.config import EngineConfig
-from engine.errors import ContextFullError, NoModelError, TextTooLongError
+from engine.errors import ContextFullError, NoModelError, PictureError, TextTooLongError
 from engine.events import (
     Answered,
     Cancel,
@@ -355,6 +355,9 @@ class FakeEngine(EngineCommands):
         if not self.facts.sees:
             problem = NoModelError("The fake model does not see pictures.").problem
             self.on_event(Answered(question_id, problem))
+            return
+        if any(max(size) > 200 * min(size) for size in sizes):
+            self.on_event(Answered(question_id, PictureError("The picture is too narrow.").problem))
             return
         counted = tuple(max(1, width * height // 1024) for width, height in sizes)
         self.on_event(Answered(question_id, PicturesCounted(counted)))

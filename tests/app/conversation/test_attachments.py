@@ -51,6 +51,12 @@ def test_joined_messages_keep_the_ends_of_their_files() -> None:
     assert [part.endswith("```\n\n") for part in parts] == [True, True]
 
 
+def test_message_without_text_adds_no_blank_line() -> None:
+    empty, text = prompt_text([], ""), prompt_text([], "First")
+    assert join_prompts(empty, text).content == join_prompts(text, empty).content == "First"
+    assert join_prompts(empty, empty).content == ""
+
+
 def test_send_takes_the_files_of_the_draft_and_an_edit_keeps_them() -> None:
     conv = set_draft_attachments(new_conversation(ConversationId("A"), now=0.0), (BOOK,))
     turn = plan_send(conv, "What?", IDS, now=1.0)

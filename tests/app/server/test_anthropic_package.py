@@ -165,7 +165,7 @@ ERRORS: list[tuple[str, Callable[[Any], Any], str, str, str]] = [
     (
         "image",
         lambda c: ask(c, messages=[{"role": "user", "content": [{"type": "image"}]}]),
-        *("BadRequestError", "invalid_request_error", "content[0]"),
+        *("BadRequestError", "invalid_request_error", "The server can’t read images"),
     ),
     (
         "tool without a name",

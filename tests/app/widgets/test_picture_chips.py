@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -15,6 +16,7 @@ from PySide6.QtWidgets import QApplication
 
 from app.conversation.attachments import AttachedPicture
 from app.settings import PictureSize
+from app.store import pictures as stored
 from app.viewmodels.attachments import Chip
 from app.widgets.commands import CommandId
 from app.widgets.file_chips import FileChip
@@ -207,6 +209,18 @@ def test_unanswered_count_leaves_the_size_in_pixels(stage: Stage, photo: Path) -
     assert not [one for one in stage.engine.questions if isinstance(one, CountPictures)]
 
 
+def test_picture_that_the_model_refuses_leaves_the_price_of_another_one(
+    stage: Stage, photo: Path, tmp_path: Path
+) -> None:
+    strip = tmp_path / "strip.png"
+    strip.write_bytes(png(scene(2400, 10)))
+    drop(stage, strip, photo)
+    stage.core.models.load_again()  # both are counted again
+    stage.engine.finish_load()
+    stage.wait_until(lambda: chips(stage)[1].chip.details == "1,199 tokens")
+    assert chips(stage)[0].chip.details == "2,400 \N{MULTIPLICATION SIGN} 10"
+
+
 def test_gone_original_keeps_the_size_and_says_so(stage: Stage, photo: Path) -> None:
     drop(stage, photo)
     stage.core.pictures.original(pictures(stage)[0]).unlink()
@@ -214,7 +228,24 @@ def test_gone_original_keeps_the_size_and_says_so(stage: Stage, photo: Path) -> 
     stage.core.attachments.said.connect(partial(note_said, said))
     stage.core.attachments.resize(stage.current, 0, PictureSize.SMALL)
     stage.wait_until(lambda: bool(said))
-    assert said == [words.NOT_RESIZED]
+    assert said == [f"{words.NOT_RESIZED} {words.ORIGINAL_MISSING}"]
+    assert pictures(stage)[0].size is PictureSize.MEDIUM
+
+
+def test_full_disk_keeps_the_size_and_says_why(
+    stage: Stage, photo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drop(stage, photo)
+    said: list[str] = []
+    stage.core.attachments.said.connect(partial(note_said, said))
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(stored, "write_whole", full)
+    stage.core.attachments.resize(stage.current, 0, PictureSize.SMALL)
+    stage.wait_until(lambda: bool(said))
+    assert said == [f"{words.NOT_RESIZED} No space left on device"]
     assert pictures(stage)[0].size is PictureSize.MEDIUM
 
 

@@ -136,6 +136,14 @@ def test_config_with_images_or_sound_is_marked_text_only(tmp_path: Path, part: s
     assert card_of(make_model(tmp_path / "m", {part: {"depth": 2}})).text_only
 
 
+def test_tower_of_too_many_layers_is_refused(tmp_path: Path):
+    card = read_card(
+        make_model(tmp_path / "m", {"vision_config": {"depth": 10**9}}), ModelSource.FOLDER
+    )
+    assert card.problem is not None
+    assert "depth of config.json is 1,000,000,000" in card.problem.cause
+
+
 def spoil_json(name: str, text: str) -> Spoil:
     return lambda folder: (folder / name).write_text(text)
 

@@ -2,14 +2,37 @@
 
 from __future__ import annotations
 
+import gc
+import json
+import shutil
+import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
+import mlx.core as mx
 import pytest
+from mlx import nn
 
-from engine.events import ReadAhead, RequestFailed, RequestFinished, Shutdown
+from engine.cache.prefix_cache import PrefixCache
+from engine.cache.trees import evaluate
+from engine.events import (
+    Cancel,
+    PrefillProgress,
+    ReadAhead,
+    RequestFailed,
+    RequestFinished,
+    Shutdown,
+    UnloadModel,
+)
+from engine.memory import MemoryWatch
 from engine.problem import ProblemKind
 from engine.questions import Evict, EvictWhat
-from engine.types import ConversationId, Message, Picture
+from engine.runner import computation, prefill
+from engine.types import ConversationId, FinishReason, Message, Picture, RequestId
+from engine.vision import tower
+from engine.vision.seeing import Vision
+from engine.vision.tower import QwenTower
 from tests.fakes.asking import reply_of
 from tests.fakes.engine_fixtures import OpenTiny
 from tests.fakes.inline_engine import InlineClient
@@ -18,6 +41,8 @@ from tests.fakes.seeing_engine import OpenSeeing, asked, num_fed, seen, submit, 
 from tests.fakes.seeing_model import write_picture
 from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template
+
+T = TypeVar("T")
 
 KINDS = [(name, template) for name in ("qwen3_5", "qwen3_5_moe") for template in Template]
 
@@ -60,6 +85,37 @@ def test_two_pictures_that_differ_in_one_pixel_are_two_pictures(
     finished, _ = asked(client, [seen("What is the weather like?", other)])
 
     assert num_fed(finished) > 24
+
+
+def test_other_settings_of_the_image_processor_make_other_ids(
+    seeing_model: Callable[[str, Template], Path], cat: Picture, tmp_path: Path
+) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(seeing_model("qwen3_5", Template.KEEPING), folder)
+    config = json.loads((folder / "config.json").read_text())
+    settings = folder / "preprocessor_config.json"
+
+    before = Vision(nn.Module(), folder, config, "", None).ids(cat)
+    settings.write_text(json.dumps(json.loads(settings.read_text()) | {"image_mean": [0.4] * 3}))
+    after = Vision(nn.Module(), folder, config, "", None).ids(cat)
+
+    assert len(before) == len(after)
+    assert not set(before) & set(after)
+
+
+def test_remembered_pictures_take_little_memory(
+    seeing_model: Callable[[str, Template], Path],
+) -> None:
+    folder = seeing_model("qwen3_5", Template.KEEPING)
+    vision = Vision(nn.Module(), folder, json.loads((folder / "config.json").read_text()), "", None)
+    vision.ids(Picture(digest="", width=2048, height=2048))
+    tracemalloc.start()
+    try:
+        for number in range(20):
+            vision.ids(Picture(digest=f"{number}", width=2048, height=2048))
+        assert tracemalloc.get_traced_memory()[0] < 20 * 2000
+    finally:
+        tracemalloc.stop()
 
 
 def test_picture_comes_back_from_disk_after_a_restart(
@@ -150,6 +206,30 @@ def test_request_ends_the_reading_of_a_draft_within_a_picture(
         assert found == cold
 
 
+def test_stop_ends_the_only_request_within_a_picture(
+    open_seeing: OpenSeeing, cat: Picture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prefill, "_PICTURE_STEP_S", 0.0)  # each step computes one part
+    client = open_seeing()
+    submit(client, [seen("Thank you", cat)])
+    parts: list[object] = []
+
+    def counted(part: object) -> None:
+        parts.append(part)
+        evaluate(part)
+
+    monkeypatch.setattr(computation, "evaluate", counted)
+    while len(parts) < 4:
+        client.step()
+
+    client.send(Cancel(RequestId("r")))
+    events = client.run_until_idle()
+
+    (finished,) = (e for e in events if isinstance(e, RequestFinished))
+    assert finished.reason is FinishReason.CANCELLED
+    assert all(e.done < 24 for e in events if isinstance(e, PrefillProgress))
+
+
 def test_pictures_and_text_are_answered_together(
     open_seeing: OpenSeeing, cat: Picture, dog: Picture
 ) -> None:
@@ -215,3 +295,64 @@ def test_tokens_of_pictures_are_counted_without_reading_them(
     added = finished.usage.plan.prompt_tokens - without.usage.plan.prompt_tokens
     assert counted.num_tokens == (24, 10)
     assert added == 24 + 2
+
+
+def test_unload_frees_the_model_and_its_tower_at_once(
+    open_seeing: OpenSeeing, cat: Picture
+) -> None:
+    asked(open_seeing(), [seen("Thank you", cat)])  # makes what lasts
+    gc.collect()
+    gc.disable()  # as in the window, which collects garbage later
+    try:
+        before = mx.get_active_memory()
+        client = open_seeing()
+        asked(client, [seen("Thank you", cat)])
+        client.send(UnloadModel())
+        client.run_until_idle()
+        assert mx.get_active_memory() - before < 4096
+    finally:
+        gc.enable()
+
+
+def test_tower_is_dropped_when_memory_is_short_but_not_while_a_picture_is_read(
+    open_seeing: OpenSeeing, cat: Picture, dog: Picture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budgets = [1 << 30]
+    made: list[object] = []
+    encoded: list[object] = []
+
+    def adjust(_: MemoryWatch, cache: PrefixCache, before_change: Callable[[], object]) -> None:
+        before_change()
+        cache.set_budget(budgets[-1])
+
+    def shrink() -> None:
+        budgets.append(budgets[-1] - 4096)
+
+    monkeypatch.setattr(MemoryWatch, "adjust_budget", adjust)
+    monkeypatch.setattr(prefill, "_PICTURE_STEP_S", 0.0)  # each step computes one part
+    monkeypatch.setattr(tower, "make_tower", noting(tower.make_tower, made))
+    monkeypatch.setattr(QwenTower, "encode", noting(QwenTower.encode, encoded))
+    client = open_seeing(cache_budget_bytes=None)
+
+    submit(client, [seen("Thank you", cat)])
+    while client.step():
+        shrink()
+    assert len(made) == len(encoded) == 1
+
+    budgets.append(1 << 30)  # the budget grows
+    submit(client, [seen("Thank you", dog)])
+    client.run_until_idle()
+    assert len(made) == 2  # dropped after the first answer
+
+    budgets.append(1 << 31)
+    submit(client, [seen("Thank you", cat, cat)])
+    client.run_until_idle()
+    assert len(made) == 2
+
+
+def noting(function: Callable[..., T], calls: list[object]) -> Callable[..., T]:
+    def call(*args: object) -> T:
+        calls.append(args)
+        return function(*args)
+
+    return call
