@@ -24,7 +24,7 @@ from app.conversation.attachments import (
 )
 from app.store.backups import FOLDER, make_backup, pictures_in_backups
 from app.store.conversations import open_store
-from app.store.pictures import UNUSED_KEPT_S, PictureFiles
+from app.store.pictures import REMOVED_KEPT_S, UNUSED_KEPT_S, PictureFiles
 from engine.types import ConversationId, Picture
 from tests.app.store.picture_writer import content_of, picture_of
 from tests.app.store.test_attachments import digests, photo, sent, with_draft
@@ -164,6 +164,19 @@ def test_picture_that_is_attached_again_is_as_young_as_a_new_one(files: PictureF
 
     assert files.remove_unused(frozenset()) == 0
     assert files.remove_unused(frozenset(), now=time.time() + 2 * UNUSED_KEPT_S) == 3
+
+
+def test_pictures_of_a_removed_chat_go_although_they_are_new(files: PictureFiles) -> None:
+    files.add(picture(1), CONTENT)
+    files.add(picture(2), CONTENT)
+    age(files, REMOVED_KEPT_S + 5)
+    files.add(picture(2), CONTENT)  # a draft gets it again
+    gone = {one.original for one in (picture(1), picture(2))}
+
+    assert files.remove_unused(frozenset(), among=gone) > 0
+
+    assert not files.original(picture(1)).exists()
+    assert files.original(picture(2)).exists()
 
 
 def test_pictures_of_backups_are_known_and_unknown_if_one_is_damaged(tmp_path: Path) -> None:

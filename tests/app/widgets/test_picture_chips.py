@@ -216,7 +216,6 @@ def test_picture_that_the_model_refuses_leaves_the_price_of_another_one(
     strip.write_bytes(png(scene(2400, 10)))
     drop(stage, strip, photo)
     stage.core.models.load_again()  # both are counted again
-    stage.engine.finish_load()
     stage.wait_until(lambda: chips(stage)[1].chip.details == "1,199 tokens")
     assert chips(stage)[0].chip.details == "2,400 \N{MULTIPLICATION SIGN} 10"
 
