@@ -174,15 +174,22 @@ def tower_weights(folder: Path) -> dict[str, mx.array]:
 
 
 def _quantise(tower: nn.Module, weights: Mapping[str, mx.array], config: Mapping[str, Any]) -> None:
-    """Quantise the layers of a tower whose weights are quantised."""
-    quantisation = config.get("quantization")
-    if quantisation is not None:
-        nn.quantize(
-            tower,
-            group_size=quantisation["group_size"],
-            bits=quantisation["bits"],
-            class_predicate=lambda name, _: f"{name}.scales" in weights,
-        )
+    """Quantise the layers of a tower whose weights are quantised.
+
+    The settings in config.json are for all layers, or for one by its name.
+    """
+    settings: Mapping[str, Any] = config.get("quantization") or {}
+
+    def settings_of(name: str, _: nn.Module) -> bool | dict[str, Any]:
+        if f"{name}.scales" not in weights:
+            return False
+        names = (f"{prefix}{name}" for prefix in TOWER_NAMES)
+        own = next((settings[one] for one in names if isinstance(settings.get(one), dict)), None)
+        return True if own is None else own
+
+    if settings:
+        common = {key: settings[key] for key in ("group_size", "bits", "mode") if key in settings}
+        nn.quantize(tower, **common, class_predicate=settings_of)
 
 
 def make_tower(config: Mapping[str, Any]) -> Any:
