@@ -20,7 +20,7 @@ from engine.vision.pixels import read_pixels
 from engine.vision.tower import QwenTower, make_tower, tower_weights
 from tests.fakes.seeing_model import build_seeing
 
-COMMON = {"group_size": 32, "bits": 8}
+COMMON: dict[str, Any] = {"group_size": 32, "bits": 8}
 
 
 def embedded(folder: Path, picture: Picture, pictures: Path) -> mx.array:
@@ -42,15 +42,12 @@ def test_quantised_tower_gives_nearly_the_same_embeddings(
     config: dict[str, Any] = json.loads((folder / "config.json").read_text())
     tower = make_tower(config)
     tower.load_weights(list(tower_weights(folder).items()))
-    nn.quantize(
-        tower,
-        **COMMON,
-        class_predicate=lambda name, layer: (
-            name.startswith("blocks.")
-            and hasattr(layer, "to_quantized")
-            and fewer_bits.get(name, True)
-        ),
-    )
+
+    def settings_of(name: str, layer: nn.Module) -> bool | dict[str, int]:
+        is_quantised = name.startswith("blocks.") and hasattr(layer, "to_quantized")
+        return fewer_bits.get(name, True) if is_quantised else False
+
+    nn.quantize(tower, **COMMON, class_predicate=settings_of)
     named = cast("list[tuple[str, mx.array]]", tree_flatten(tower.parameters()))
     path = folder / "model.safetensors"
     others = {
