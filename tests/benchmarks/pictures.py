@@ -93,7 +93,8 @@ def second_question(client: InlineClient, first: dict[str, Message], rounds: int
         for kind, message in first.items():
             chat = f"{kind} {number}"
             answer = asked(client, chat, [message])
-            finished = asked(client, chat, [message, reply_of(answer), user("And the other one?")])
+            question = user(f"And the other one, number {number}?")
+            finished = asked(client, chat, [message, reply_of(answer), question])
             times[kind].append(finished.usage.ttft_ms)
             fed[kind] = num_fed(finished)
     medians = {kind: statistics.median(values) for kind, values in times.items()}
