@@ -37,8 +37,10 @@ def prompt_fault(
 ) -> str:
     """Return a sentence about the fault in a prompt's token ids, or "" if there is none.
 
-    `pictures` is the form in which the model gets pictures; None if it cannot see. If `messages` ends with a reply, the request continued this reply. In this case, the prompt must
+    If `messages` ends with a reply, the request continued this reply. In this case, the prompt must
     end with the ids of this reply.
+
+    pictures: the form in which the model gets pictures; None if it cannot see.
     """
     if messages[-1].role is Role.ASSISTANT:
         begun = tokenizer.ids_of(messages[-1].reply)

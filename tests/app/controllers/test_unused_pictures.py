@@ -134,7 +134,7 @@ def test_nothing_is_swept_while_a_backup_cannot_be_read(stage: Stage) -> None:
 def test_picture_taken_out_of_a_draft_in_this_run_stays(stage: Stage) -> None:
     add_files(stage, 1)
     attach(stage, 1)
-    # As after a start with this draft: the sweep comes a minute later.
+    # The app starts with this draft, and the sweep comes a minute later.
     stage.core.store.opened.emit()
     stage.settle()
     attach(stage)

@@ -476,11 +476,11 @@ def second(chat: FiledConversation) -> tuple[tuple[Attachment, ...], str]:
 @pytest.mark.parametrize(
     ("pointer", "name"),
     [
-        # As in exports up to 2025: the id, then the name of the file.
+        # Exports up to 2025: the id, then the name of the file.
         ("file-service://file-Ab12", "file-Ab12-my photo.png"),
         ("sediment://file_0000a1", "user-xyz/file_0000a1-c7f1.png"),
         ("sediment://file_0000a1", "file_0000a1-sanitized.jpeg"),
-        # As in exports of 2026: the id, with the names in conversation_asset_file_names.json.
+        # Exports of 2026: the id, with the names in conversation_asset_file_names.json.
         ("file-service://file-Ab12", "file-Ab12.dat"),
         ("sediment://file_0000a1", "file_0000a1.dat"),
     ],
