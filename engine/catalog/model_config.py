@@ -19,7 +19,7 @@ Settings = Mapping[str, object]
 _TEXT_PARTS: Final = ("text_config", "llm_config", "language_config")
 _OTHER_PARTS: Final = ("vision_config", "audio_config", "speech_config", "vision_tower_config")
 # Types of models whose pictures are read exactly as mlx-vlm reads them (tests/architectures/README.md).
-SEEING_TYPES: Final = ("qwen3_5", "qwen3_5_moe")
+SEEING_TYPES: Final = ("qwen3_5", "qwen3_5_moe", "qwen3_vl", "qwen3_vl_moe")
 _CONTEXT_KEYS: Final = (
     "max_position_embeddings",
     "max_sequence_length",
@@ -242,20 +242,27 @@ def _is_hybrid(text: Settings, model_type: str) -> bool:
 
 
 def _can_see(settings: Settings, text: Settings, model_type: str) -> bool:
-    vision, rope = (
-        as_settings(settings.get("vision_config")),
-        as_settings(text.get("rope_parameters")),
-    )
-    sections = rope.get("mrope_section")
     return (
         model_type in SEEING_TYPES
-        and "depth" in vision
-        and not vision.get("deepstack_visual_indexes")
+        and "depth" in as_settings(settings.get("vision_config"))
         and isinstance(settings.get("image_token_id"), int)
-        and isinstance(sections, list)
-        and len(cast("list[object]", sections)) == 3
-        and bool(rope.get("mrope_interleaved"))
+        and len(picture_sections(text)) == 3
     )
+
+
+def picture_sections(text: Settings) -> tuple[int, ...]:
+    """Return the numbers of rotary frequencies for the time, the row and the column of a picture.
+
+    The result is empty if the model counts the positions of pictures in another way than Qwen's models
+    since Qwen3-VL: its axes do not take turns, or its frequencies are changed for long contexts.
+    """
+    rope = as_settings(text.get("rope_parameters") or text.get("rope_scaling"))
+    kind = rope.get("rope_type", rope.get("type", "default"))
+    if kind not in ("default", "mrope") or not rope.get("mrope_interleaved"):
+        return ()
+    sections = rope.get("mrope_section")
+    items = cast("list[object]", sections) if isinstance(sections, list) else []
+    return tuple(item for item in items if isinstance(item, int))
 
 
 def _counts(settings: Settings) -> Iterator[tuple[int, str]]:

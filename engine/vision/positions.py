@@ -13,9 +13,9 @@ the replacement gives the bits of the original. Engine thread only.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
 
 import mlx.core as mx
 from mlx import nn
@@ -86,13 +86,12 @@ class PictureRope(nn.Module):
         return positions.astype(mx.float32) * frequencies
 
 
-def replace_ropes(model: nn.Module, rope: Mapping[str, Any]) -> PassPositions:
+def replace_ropes(model: nn.Module, sections: Sequence[int]) -> PassPositions:
     """Replace the `rope` modules of a model, and return the positions that they share.
 
-    rope: the field rope_parameters of the model's config.json.
+    sections: as in PictureRope.
     """
     positions = PassPositions()
-    sections = cast("Sequence[int]", rope["mrope_section"])
     for module in model.modules():
         if isinstance(getattr(module, "rope", None), nn.RoPE):
             module.rope = PictureRope(module.rope, sections, positions)

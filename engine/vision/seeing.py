@@ -9,20 +9,22 @@ import hashlib
 import math
 from array import array
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import Future, wait
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import ExitStack, contextmanager
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import mlx.core as mx
 from mlx import nn
 
 from engine.cache.trees import tree_bytes
+from engine.catalog.model_config import picture_sections
 from engine.errors import PictureError
 from engine.picture_ids import MAX_POSITIONS, picture_ids
 from engine.types import Picture
+from engine.vision.layer_features import PassFeatures, replace_layers
 from engine.vision.pixels import beside, read_pixels
 from engine.vision.positions import PassPositions, replace_ropes
 from engine.vision.tower import EncodedPicture, Patches, QwenTower, tower_weights
@@ -63,6 +65,7 @@ class Vision:
         # Keys: hashes of the ids. The ids of a picture of 6,000 tokens take 240 kB.
         self._known: OrderedDict[bytes, Picture] = OrderedDict()
         self._positions: PassPositions | None = None  # None before the first picture
+        self._features: PassFeatures | None = None  # None if the tower gives none
         # The ids and the patches of the picture whose file is being read.
         self._reading: tuple[tuple[int, ...], Future[Patches]] | None = None
         # The ids and the embeddings of the picture that is read next. The newest of an unfinished
@@ -157,20 +160,31 @@ class Vision:
         """Return True if the ids stand for a picture that can be read."""
         return _hash(token_ids) in self._known
 
-    def placed(
-        self, shift: int, grid: tuple[int, int] | None = None
-    ) -> AbstractContextManager[None]:
-        """Return a context in which a pass is built that follows pictures, or that reads one.
+    @contextmanager
+    def placed(self, shift: int, picture: EncodedPicture | None = None) -> Generator[None]:
+        """Build a pass that follows pictures, or that reads one, inside the with block.
 
         Args:
             shift: the shift of positions by the pictures before the pass.
-            grid: rows and columns of the picture that the pass reads; None for text.
+            picture: the picture that the pass reads; None for text.
         """
         if self._positions is None:
-            if not shift and grid is None:
-                return nullcontext()
-            self._positions = replace_ropes(self._model, _rope_of(self._config))
-        return self._positions.of_pass(shift, grid)
+            if not shift and picture is None:
+                yield
+                return
+            self._positions = replace_ropes(
+                self._model, picture_sections(self._config["text_config"])
+            )
+            number = len(self._config["vision_config"].get("deepstack_visual_indexes", ()))
+            if number:
+                layers = cast("list[nn.Module]", self._model.layers)
+                self._features = replace_layers(layers, number)
+        with ExitStack() as stack:
+            grid = None if picture is None else picture.grid
+            stack.enter_context(self._positions.of_pass(shift, grid))
+            if picture is not None and self._features is not None:
+                stack.enter_context(self._features.of_pass(picture.features))
+            yield
 
     def release(self) -> None:
         """Return the memory of the tower. The next picture reads its weights again."""
@@ -185,7 +199,3 @@ class Vision:
 
 def _hash(token_ids: Sequence[int]) -> bytes:
     return hashlib.sha256(array("I", token_ids).tobytes()).digest()
-
-
-def _rope_of(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    return config["text_config"]["rope_parameters"]

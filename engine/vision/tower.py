@@ -45,6 +45,8 @@ class EncodedPicture:
 
     embeddings: mx.array  # lazy, of shape (1, tokens, hidden size)
     grid: tuple[int, int]  # rows and columns of tokens
+    # What is added behind the first layers of the language model: lazy, of shape (tokens, hidden size)
+    features: tuple[mx.array, ...] = ()
 
 
 class _AttentionInBlocks:
@@ -79,7 +81,7 @@ def _attend_on_cpu(queries: mx.array, keys: mx.array, values: mx.array, scale: f
 
 
 class QwenTower:
-    """The tower and the image processor of Qwen's models since Qwen3-VL, without deepstack."""
+    """The tower and the image processor of Qwen's models since Qwen3-VL."""
 
     def __init__(self, folder: Path, config: Mapping[str, Any]) -> None:
         """Read the sizes of pictures that the model accepts. The weights are read later.
@@ -132,12 +134,13 @@ class QwenTower:
         attend = getattr(module, _ATTEND)
         setattr(module, _ATTEND, _AttentionInBlocks(attend, results))
         try:
-            embeddings, _ = tower(values, mx.array([patches.grid]))
+            embeddings, features = tower(values, mx.array([patches.grid]))
         finally:
             setattr(module, _ATTEND, attend)
         merge = self._processor.merge_size
         _, rows, columns = patches.grid
-        return EncodedPicture(embeddings[None], (rows // merge, columns // merge)), results
+        grid = (rows // merge, columns // merge)
+        return EncodedPicture(embeddings[None], grid, tuple(features)), [*results, *features]
 
     def release(self) -> None:
         """Drop the weights. The next picture reads them again."""
@@ -193,8 +196,13 @@ def _quantise(tower: nn.Module, weights: Mapping[str, mx.array], config: Mapping
 
 
 def make_tower(config: Mapping[str, Any]) -> Any:
-    """Return the tower of a config.json, with random weights."""
-    parameters: Any = import_part("config").VisionConfig.from_dict(config["vision_config"])
+    """Return the tower of a config.json, with random weights.
+
+    All types have the same tower. mlx-vlm's copy for Qwen3-VL's experts has the two kinds of GELU the
+    wrong way round, so it is not used.
+    """
+    settings = {**config["vision_config"], "model_type": "qwen3_vl"}
+    parameters: Any = import_part("config").VisionConfig.from_dict(settings)
     return import_part("vision").VisionModel(parameters)
 
 

@@ -55,6 +55,34 @@ _VISION = {
     "in_channels": 3,
     "deepstack_visual_indexes": [],
 }
+# Qwen3-VL: attention in all layers; the first layers get features of the tower's first layer too.
+_VL_TEXT = {
+    "hidden_size": 64,
+    "num_hidden_layers": 3,
+    "intermediate_size": 96,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "head_dim": 32,
+    "rms_norm_eps": 1e-6,
+    "max_position_embeddings": 32768,
+    "rope_theta": 100.0,
+    "rope_scaling": {"rope_type": "default", "mrope_section": [8, 4, 4], "mrope_interleaved": True},
+    "tie_word_embeddings": False,
+    "attention_bias": False,
+}
+_VL_EXPERTS = {
+    "num_experts": 4,
+    "num_experts_per_tok": 2,
+    "moe_intermediate_size": 32,
+    "norm_topk_prob": True,
+    "decoder_sparse_step": 1,
+    "mlp_only_layers": [],
+}
+_VL_CONFIGS: Mapping[str, Config] = {
+    "qwen3_vl": {"text_config": {"model_type": "qwen3_vl_text", **_VL_TEXT}},
+    "qwen3_vl_moe": {"text_config": {"model_type": "qwen3_vl_moe_text", **_VL_TEXT, **_VL_EXPERTS}},
+}
+SEEING_NAMES = ("qwen3_5", "qwen3_5_moe", *_VL_CONFIGS)
 _ROPE = {
     "rope_type": "default",
     "rope_theta": 100,
@@ -73,15 +101,22 @@ def build_seeing(
     """Write the model folder `out` and return it. `sizes` are fields of a larger language model."""
     tokenizer = train_tokenizer()
     tokenizer.add_special_tokens([AddedToken(t, special=True, normalized=False) for t in _TOKENS])
-    config: Config = copy.deepcopy(CONFIGS[name])
+    is_deep = name in _VL_CONFIGS
+    config: Config = copy.deepcopy((_VL_CONFIGS if is_deep else CONFIGS)[name])
     text = config["text_config"]
-    text |= {"rope_parameters": dict(_ROPE), **sizes}
+    text |= {**({} if is_deep else {"rope_parameters": dict(_ROPE)}), **sizes}
     config |= {
+        "model_type": name,
         "image_token_id": tokenizer.token_to_id("<|image_pad|>"),
         "video_token_id": tokenizer.token_to_id("<|video_pad|>"),
         "vision_start_token_id": tokenizer.token_to_id("<|vision_start|>"),
         "vision_end_token_id": tokenizer.token_to_id("<|vision_end|>"),
-        "vision_config": {"model_type": name, "out_hidden_size": text["hidden_size"], **_VISION},
+        "vision_config": {
+            **_VISION,
+            "model_type": name,
+            "out_hidden_size": text["hidden_size"],
+            "deepstack_visual_indexes": [0, 1] if is_deep else [],
+        },
     }
     source = _CONTENT + TEMPLATES[template].replace("m.content", "content(m)")
     write_model(out, config, tokenizer, source)

@@ -38,16 +38,16 @@ from tests.fakes.engine_fixtures import OpenTiny
 from tests.fakes.inline_engine import InlineClient
 from tests.fakes.planted_drafts import PlantedDrafts, plant
 from tests.fakes.seeing_engine import OpenSeeing, asked, num_fed, seen, submit, verified
-from tests.fakes.seeing_model import write_picture
+from tests.fakes.seeing_model import SEEING_NAMES, write_picture
 from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template
 
 T = TypeVar("T")
 
-KINDS = [(name, template) for name in ("qwen3_5", "qwen3_5_moe") for template in Template]
+KINDS = [(name, template) for name in SEEING_NAMES for template in Template]
 
 
-@pytest.mark.parametrize(("name", "template"), rest_in_soak(KINDS, KINDS[0], KINDS[3]))
+@pytest.mark.parametrize(("name", "template"), rest_in_soak(KINDS, KINDS[0], KINDS[-1]))
 def test_picture_is_read_once_whatever_is_asked_about_it(
     open_seeing: OpenSeeing, cat: Picture, dog: Picture, name: str, template: Template
 ) -> None:

@@ -78,6 +78,26 @@ def test_embeddings_of_another_picture(
     assert not is_right(result)
 
 
+def test_features_for_the_first_layers_of_another_picture(
+    open_seeing: OpenSeeing, cat: Picture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = open_seeing("qwen3_vl")
+    take, mixed_up = Vision.take, [True]
+
+    def taken(vision: Vision, token_ids: Sequence[int]) -> EncodedPicture:
+        encoded = take(vision, token_ids)
+        if not mixed_up:
+            return encoded
+        mixed_up.clear()
+        features = tuple(one[::-1] for one in encoded.features)
+        return EncodedPicture(encoded.embeddings, encoded.grid, features)
+
+    monkeypatch.setattr(Vision, "take", taken)
+    _, result = verified(client, [seen("The quick brown fox", cat)])
+
+    assert not is_right(result)
+
+
 def test_pixels_of_another_picture(
     open_seeing: OpenSeeing, cat: Picture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,6 +21,7 @@ from typing import Any, cast
 
 import mlx.core as mx
 import pytest
+from mlx_lm.models.cache import make_prompt_cache
 
 from engine.models.compare import relative_difference
 from engine.models.loader import LoadedModel, load_model
@@ -28,15 +29,15 @@ from engine.picture_ids import picture_spans
 from engine.runner.chunks import plan_chunks
 from engine.types import Message, Picture, Role
 from engine.vision.pixels import read_pixels
-from engine.vision.tower import QwenTower
-from tests.fakes.seeing_model import build_seeing, write_picture
+from engine.vision.tower import QwenTower, make_tower
+from tests.fakes.seeing_model import SEEING_NAMES, build_seeing, write_picture
 
 # Largest difference of the logits, relative to their standard deviation. Text alone differs by 1.6e-4, a
 # wrong row or column by more than 1e-2.
 TOLERANCE = 5e-4
 
 
-@pytest.fixture(scope="module", params=["qwen3_5", "qwen3_5_moe"])
+@pytest.fixture(scope="module", params=SEEING_NAMES)
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_seeing(tmp_path_factory.mktemp("seeing") / request.param, request.param)
 
@@ -81,6 +82,7 @@ def theirs(
     with whole_packages():
         part: Any = importlib.import_module(f"mlx_vlm.models.{config['model_type']}")
     model: Any = part.Model(part.ModelConfig.from_dict(config))
+    model.vision_tower = make_tower(config)  # see make_tower on the copy for Qwen3-VL's experts
     weights = cast("dict[str, mx.array]", mx.load(str(folder / "model.safetensors")))
     model.load_weights(list(model.sanitize(dict(weights)).items()))
     model.eval()
@@ -95,7 +97,15 @@ def theirs(
         options["image_grid_thw"] = mx.array([one.grid for one in read])
     features = model.get_input_embeddings(mx.array([ids]), **options)
     language = model.language_model
-    cache = language.make_cache()
+    cache = make_prompt_cache(language)
+    deep = (
+        {}
+        if features.visual_pos_masks is None
+        else {
+            "visual_pos_masks": features.visual_pos_masks,
+            "deepstack_visual_embeds": features.deepstack_visual_embeds,
+        }
+    )
     logits: list[mx.array] = []
     for start, end in zip([0, *ends[:-1]], ends, strict=True):
         result = language(
@@ -103,6 +113,7 @@ def theirs(
             inputs_embeds=features.inputs_embeds[:, start:end],
             cache=cache,
             position_ids=features.position_ids[..., start:end],
+            **deep,
         )
         logits.append(result.logits[0])
     return mx.concatenate(logits)
