@@ -18,8 +18,28 @@ Settings = Mapping[str, object]
 
 _TEXT_PARTS: Final = ("text_config", "llm_config", "language_config")
 _OTHER_PARTS: Final = ("vision_config", "audio_config", "speech_config", "vision_tower_config")
-# Types of models whose pictures are read exactly as mlx-vlm reads them (tests/architectures/README.md).
-SEEING_TYPES: Final = ("qwen3_5", "qwen3_5_moe", "qwen3_vl", "qwen3_vl_moe")
+_QWEN_TOWER: Final = ("depth", "hidden_size")
+_TOWER: Final = (
+    "hidden_size",
+    "image_size",
+    "intermediate_size",
+    "num_attention_heads",
+    "num_hidden_layers",
+    "patch_size",
+)
+# Types of models whose pictures are read exactly (tests/engine/vision), and the fields of vision_config
+# that must be there.
+SEEING_TYPES: Final[Mapping[str, tuple[str, ...]]] = {
+    "gemma3": _TOWER,
+    "mistral3": _TOWER,
+    "qwen3_5": _QWEN_TOWER,
+    "qwen3_5_moe": _QWEN_TOWER,
+    "qwen3_vl": _QWEN_TOWER,
+    "qwen3_vl_moe": _QWEN_TOWER,
+}
+# Fields with the token that a chat template writes in the place of a picture. Gemma's template writes the
+# token that begins a picture.
+_PICTURE_TOKEN_KEYS: Final = ("boi_token_index", "image_token_id", "image_token_index")
 _CONTEXT_KEYS: Final = (
     "max_position_embeddings",
     "max_sequence_length",
@@ -242,12 +262,23 @@ def _is_hybrid(text: Settings, model_type: str) -> bool:
 
 
 def _can_see(settings: Settings, text: Settings, model_type: str) -> bool:
-    return (
-        model_type in SEEING_TYPES
-        and "depth" in as_settings(settings.get("vision_config"))
-        and isinstance(settings.get("image_token_id"), int)
-        and len(picture_sections(text)) == 3
-    )
+    vision, keys = as_settings(settings.get("vision_config")), SEEING_TYPES.get(model_type)
+    if keys is None or not all(_is_size(vision.get(key)) for key in keys):
+        return False
+    has_axes = keys is not _QWEN_TOWER or len(picture_sections(text)) == 3
+    # Only the output of one layer of the tower is used.
+    has_one_layer = isinstance(settings.get("vision_feature_layer", -1), int)
+    return has_axes and has_one_layer and picture_token_id(settings) is not None
+
+
+def _is_size(value: object) -> bool:
+    return isinstance(value, int) and value > 0
+
+
+def picture_token_id(settings: Settings) -> int | None:
+    """Return the token that a chat template writes in the place of a picture, or None."""
+    found = (settings.get(key) for key in _PICTURE_TOKEN_KEYS)
+    return next((one for one in found if isinstance(one, int)), None)
 
 
 def picture_sections(text: Settings) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from engine.cache.points import PointKind, ResumePoint
@@ -11,12 +12,32 @@ from engine.errors import TemplateError
 from engine.types import Message, Picture
 
 
+@dataclass(frozen=True, slots=True)
+class PictureTokens:
+    """The control tokens of a model's pictures."""
+
+    placeholder: str  # what the chat template writes in the place of a picture
+    # Ids of the tokens that end a row of a picture and a picture; 0 if the model has none.
+    row_end: int = 0
+    picture_end: int = 0
+
+
 class PictureRules(Protocol):
     """The form in which a model gets pictures."""
 
     @property
     def placeholder(self) -> str:
         """The control token that the chat template writes in the place of a picture."""
+        ...
+
+    @property
+    def opening(self) -> str:
+        """Text that stands before each picture, beside that of the template."""
+        ...
+
+    @property
+    def closing(self) -> str:
+        """Text that stands behind each picture."""
         ...
 
     def ids(self, picture: Picture) -> tuple[int, ...]:
@@ -51,8 +72,9 @@ class PlacedPictures:
         placeholder, runs = self._rules.placeholder, tokens.runs
         while self._next is not None and placeholder in text:
             before, _, text = text.partition(placeholder)
-            runs.add_template(before)
+            runs.add_template(before + self._rules.opening)
             runs.end_run()
+            text = self._rules.closing + text
             picture, is_first, has_text_next = self._next
             if is_first:
                 tokens.points.append(ResumePoint(len(runs.token_ids), tokens.next_kind))

@@ -50,11 +50,12 @@ def prompt_fault(
         return prompt_fault(
             template, tokenizer, prompt_ids[:above], messages[:-1], options, pictures
         )
+    found_controls = _rendered_controls(tokenizer, prompt_ids, pictures)
     prompt_ids, shown = _without_pictures(tokenizer, prompt_ids, pictures)
     if shown != [pictures.ids(one) for m in messages for one in m.pictures if pictures is not None]:
         return "the ids of the pictures are not those of the messages’ pictures"
-    text = template.render(messages, options, reply_follows=True)
-    decoded = tokenizer.decode(prompt_ids)
+    text = _as_rendered(template.render(messages, options, reply_follows=True), pictures)
+    decoded = _as_rendered(tokenizer.decode(prompt_ids), pictures)
     if decoded not in (text, unicodedata.normalize("NFC", text)):
         at = next((i for i, (a, b) in enumerate(zip(decoded, text, strict=False)) if a != b), -1)
         return f"the prompt reads {decoded[at:][:40]!r} where the messages read {text[at:][:40]!r}"
@@ -62,11 +63,9 @@ def prompt_fault(
     tools = options.tools and json.dumps(map_schema(parsed_tools(options.tools), _about_nothing))
     rendered = template.render(neutral, replace(options, tools=tools), reply_follows=True)
     wanted = _controls(tokenizer, tokenizer.encode_template(rendered))
-    found = _controls(tokenizer, prompt_ids)
-    if found != wanted:
-        return (
-            f"its control tokens are {tokenizer.decode(found)!r}, not {tokenizer.decode(wanted)!r}"
-        )
+    if found_controls != wanted:
+        found = tokenizer.decode(found_controls)
+        return f"its control tokens are {found!r}, not {tokenizer.decode(wanted)!r}"
     return _ids_fault(tokenizer, prompt_ids, messages, text)
 
 
@@ -83,6 +82,34 @@ def _without_pictures(
         found.append(prompt_ids[span.start : span.end])
         done = span.end
     return (*text, *prompt_ids[done:]), found
+
+
+def _as_rendered(text: str, pictures: PictureRules | None) -> str:
+    """Return a text without the text around each placeholder that the template does not write."""
+    if pictures is None:
+        return text
+    placeholder = pictures.placeholder
+    return text.replace(f"{pictures.opening}{placeholder}{pictures.closing}", placeholder)
+
+
+def _rendered_controls(
+    tokenizer: ChatTokenizer, prompt_ids: Ids, pictures: PictureRules | None
+) -> Ids:
+    """Return the control tokens that the template writes, with a placeholder for each picture."""
+    if pictures is None:
+        return _controls(tokenizer, prompt_ids)
+    opening, placeholder, closing = (
+        _controls(tokenizer, tokenizer.encode_template(text))
+        for text in (pictures.opening, pictures.placeholder, pictures.closing)
+    )
+    found: list[int] = []
+    done = 0
+    for span in picture_spans(prompt_ids):
+        found += _controls(tokenizer, prompt_ids[done : span.start])
+        done = span.end + len(closing)
+        del found[len(found) - len(opening) :]
+        found += placeholder
+    return (*found, *_controls(tokenizer, prompt_ids[done:]))
 
 
 def cut_replies(

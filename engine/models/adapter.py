@@ -20,6 +20,7 @@ from mlx_lm.models.cache import make_prompt_cache
 
 from engine.cache.positions import ConversationCaches, shift_of
 from engine.cache.trees import tree_bytes
+from engine.chat.pictures import PictureTokens
 from engine.errors import PictureError, TokenizerError
 from engine.models.mtp import DrawDraft, HeadState, ModelWithHead
 from engine.models.quantised_kv import KvQuantisation, quantise
@@ -43,11 +44,11 @@ class ModelAdapter:
         self,
         folder: Path,
         config: Mapping[str, Any],
-        placeholder: str,
+        tokens: PictureTokens,
         picture_folder: Path | None,
     ) -> Vision:
         """Let the model see pictures. The arguments are those of Vision."""
-        self._vision = Vision(self._model, folder, config, placeholder, picture_folder)
+        self._vision = Vision(self._model, folder, config, tokens, picture_folder)
         return self._vision
 
     @property

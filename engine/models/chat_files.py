@@ -23,8 +23,8 @@ from mlx_lm.utils import load_config
 from tokenizers import Tokenizer
 from transformers import PreTrainedConfig
 
-from engine.catalog.model_config import read_settings, wrong_tokenizer_field
-from engine.chat.pictures import PictureRules
+from engine.catalog.model_config import picture_token_id, read_settings, wrong_tokenizer_field
+from engine.chat.pictures import PictureRules, PictureTokens
 from engine.chat.prompt_builder import PromptBuilder
 from engine.chat.segments import Renderer
 from engine.chat.tokenizer import ChatTokenizer, Markers
@@ -35,6 +35,11 @@ from engine.models.renderer import SOME_PICTURE, FunctionRenderer
 from engine.types import Message, Role
 
 log = logging.getLogger(__name__)
+
+_END_TOKENS = (
+    "[IMG_BREAK]",
+    "[IMG_END]",
+)  # of a row of a picture, and of a picture of Mistral's models
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,17 +94,22 @@ class ChatFiles:
             template=str(fast.chat_template),
         )
 
-    def picture_placeholder(self, config: Mapping[str, Any]) -> str:
-        """Return the control token that the template writes in the place of a picture, or ""."""
-        placeholder = self.tokenizer.id_to_token(config["image_token_id"])
+    def picture_tokens(self, config: Mapping[str, Any]) -> PictureTokens | None:
+        """Return the control tokens of pictures. None if the chat template writes no pictures."""
+        placeholder = self.tokenizer.id_to_token(picture_token_id(config) or 0)
         message = Message(role=Role.USER, content="x", pictures=(SOME_PICTURE,))
         try:
             text = self.renderer.render([message], options={}, reply_follows=True)
         except TemplateLimitError:
             raise
         except TemplateError:
-            return ""
-        return placeholder if placeholder and text.count(placeholder) == 1 else ""
+            return None
+        if not placeholder or text.count(placeholder) != 1:
+            return None
+        row_end, picture_end = (self.tokenizer.token_to_id(one) or 0 for one in _END_TOKENS)
+        if config["model_type"] == "mistral3" and not (row_end and picture_end):
+            return None
+        return PictureTokens(placeholder, row_end, picture_end)
 
     def prompts(self, vocab_size: int, pictures: PictureRules | None = None) -> PromptBuilder:
         """Return the builder of prompts for a model with `vocab_size` embeddings.

@@ -179,9 +179,9 @@ def _load(
     if opened.others:
         layout = Layout.of_stages([layout, *(stage.layout for stage in opened.others)])
     vision = None
-    placeholder = files.picture_placeholder(opened.config) if card.sees else ""
-    if placeholder and not opened.others:
-        vision = adapter.see(path, opened.config, placeholder, picture_folder)
+    tokens = files.picture_tokens(opened.config) if card.sees else None
+    if tokens is not None and not opened.others:
+        vision = adapter.see(path, opened.config, tokens, picture_folder)
     prompts = files.prompts(adapter.vocab_size, vision)
     facts = replace(
         _facts(card, files, prompts, layout, adapter),

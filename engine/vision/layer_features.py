@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import mlx.core as mx
 from mlx import nn
@@ -54,9 +54,10 @@ class FeatureLayer(nn.Module):
         return hidden + of_layers[self._index] if of_layers else hidden
 
 
-def replace_layers(layers: list[nn.Module], number: int) -> PassFeatures:
+def replace_layers(model: nn.Module, number: int) -> PassFeatures:
     """Replace the first layers of a model, and return the features that they share."""
     features = PassFeatures()
+    layers = cast("list[nn.Module]", model.layers)
     layers[:number] = [
         FeatureLayer(layer, index, features) for index, layer in enumerate(layers[:number])
     ]

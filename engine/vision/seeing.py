@@ -1,40 +1,35 @@
 """The pictures of one loaded model: the ids that stand for them, and the passes that read them."""
 
-# mlx.nn has few type annotations.
-# pyright: reportUnknownMemberType=false
-
 from __future__ import annotations
 
 import hashlib
 import math
 from array import array
 from collections import OrderedDict
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, wait
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import mlx.core as mx
 from mlx import nn
 
 from engine.cache.trees import tree_bytes
-from engine.catalog.model_config import picture_sections
+from engine.chat.pictures import PictureTokens
 from engine.errors import PictureError
 from engine.picture_ids import MAX_POSITIONS, picture_ids
 from engine.types import Picture
-from engine.vision.layer_features import PassFeatures, replace_layers
+from engine.vision.gemma import GemmaTower
+from engine.vision.mistral import MistralTower
 from engine.vision.pixels import beside, read_pixels
-from engine.vision.positions import PassPositions, replace_ropes
-from engine.vision.tower import EncodedPicture, Patches, QwenTower, tower_weights
+from engine.vision.qwen import QwenTower
+from engine.vision.tower import EncodedPicture, PassContext, Patches, Tower, tower_weights
 
 # Highest number of pictures that are remembered. Each takes 1 kB.
 _MAX_KNOWN = 1024
-# A block of a tower holds arrays of this many hidden sizes at a time: queries, keys and values twice, the
-# layer between of the MLP, sums and norms. In numbers of 4 bytes.
-_WIDTHS = 20
-_NUMBER_BYTES = 4
+_MAX_TOKENS = 1 << 20  # highest number of tokens of a picture
 
 
 class Vision:
@@ -45,7 +40,7 @@ class Vision:
         model: nn.Module,
         folder: Path,
         config: Mapping[str, Any],
-        placeholder: str,
+        tokens: PictureTokens,
         picture_folder: Path | None,
     ) -> None:
         """Create the eyes of a model.
@@ -54,18 +49,18 @@ class Vision:
             model: the model of mlx-lm.
             folder: its folder.
             config: its config.json.
-            placeholder: the control token that the chat template writes in the place of a picture.
+            tokens: the control tokens of its pictures.
             picture_folder: the folder with the files of pictures.
         """
-        self.placeholder = placeholder
+        self.placeholder = tokens.placeholder
+        self._tokens = tokens
         self._model = model
         self._folder = folder
         self._config = config
         self._picture_folder = picture_folder
         # Keys: hashes of the ids. The ids of a picture of 6,000 tokens take 240 kB.
         self._known: OrderedDict[bytes, Picture] = OrderedDict()
-        self._positions: PassPositions | None = None  # None before the first picture
-        self._features: PassFeatures | None = None  # None if the tower gives none
+        self._context: PassContext | None = None  # None before the first picture
         # The ids and the patches of the picture whose file is being read.
         self._reading: tuple[tuple[int, ...], Future[Patches]] | None = None
         # The ids and the embeddings of the picture that is read next. The newest of an unfinished
@@ -75,15 +70,14 @@ class Vision:
 
     def ids(self, picture: Picture) -> tuple[int, ...]:
         """Return the ids that stand for a picture. See PictureRules.ids."""
-        rows, columns = self._tower.grid(picture.width, picture.height)
-        num_positions = max(rows, columns)
-        if num_positions > MAX_POSITIONS:
+        length = self._tower.length(picture.width, picture.height)
+        if length.num_positions > MAX_POSITIONS or length.num_tokens > _MAX_TOKENS:
             raise PictureError(
-                f"A picture takes {num_positions:,} rows or columns of tokens.",
+                f"A picture takes {length.num_tokens:,} tokens.",
                 advice="Attach it again in a smaller size.",
             )
-        identity = f"{picture.digest} {rows} {columns} {self._tower.form}"
-        token_ids = picture_ids(identity, rows * columns, num_positions)
+        identity = f"{picture.digest} {self._tower.form}"
+        token_ids = picture_ids(identity, length.num_tokens, length.num_positions)
         key = _hash(token_ids)
         self._known[key] = picture
         self._known.move_to_end(key)
@@ -98,9 +92,7 @@ class Vision:
 
     def pass_bytes(self, num_tokens: int) -> int:
         """Return an estimate of the memory for computing the embeddings of a picture, in bytes."""
-        parameters = self._config["vision_config"]
-        num_patches = num_tokens * parameters.get("spatial_merge_size", 2) ** 2
-        return num_patches * _WIDTHS * parameters["hidden_size"] * _NUMBER_BYTES
+        return self._tower.pass_bytes(num_tokens)
 
     def num_tokens(self, width: int, height: int) -> int:
         """Return the number of tokens of a picture.
@@ -108,8 +100,7 @@ class Vision:
         Raises:
             PictureError: the model accepts no picture of this form.
         """
-        rows, columns = self._tower.grid(width, height)
-        return rows * columns
+        return self._tower.length(width, height).num_tokens
 
     def encode(
         self, token_ids: Sequence[int], seconds: float = math.inf
@@ -160,31 +151,20 @@ class Vision:
         """Return True if the ids stand for a picture that can be read."""
         return _hash(token_ids) in self._known
 
-    @contextmanager
-    def placed(self, shift: int, picture: EncodedPicture | None = None) -> Generator[None]:
-        """Build a pass that follows pictures, or that reads one, inside the with block.
+    def placed(
+        self, shift: int, picture: EncodedPicture | None = None
+    ) -> AbstractContextManager[None]:
+        """Return a context in which a pass is built that follows pictures, or that reads one.
 
         Args:
             shift: the shift of positions by the pictures before the pass.
             picture: the picture that the pass reads; None for text.
         """
-        if self._positions is None:
+        if self._context is None:
             if not shift and picture is None:
-                yield
-                return
-            self._positions = replace_ropes(
-                self._model, picture_sections(self._config["text_config"])
-            )
-            number = len(self._config["vision_config"].get("deepstack_visual_indexes", ()))
-            if number:
-                layers = cast("list[nn.Module]", self._model.layers)
-                self._features = replace_layers(layers, number)
-        with ExitStack() as stack:
-            grid = None if picture is None else picture.grid
-            stack.enter_context(self._positions.of_pass(shift, grid))
-            if picture is not None and self._features is not None:
-                stack.enter_context(self._features.of_pass(picture.features))
-            yield
+                return nullcontext()
+            self._context = self._tower.adapt(self._model)
+        return self._context(shift, picture)
 
     def release(self) -> None:
         """Return the memory of the tower. The next picture reads its weights again."""
@@ -192,9 +172,26 @@ class Vision:
         if "_tower" in vars(self):
             self._tower.release()
 
+    @property
+    def opening(self) -> str:
+        """Text that stands before each picture, beside that of the template."""
+        return self._tower.opening
+
+    @property
+    def closing(self) -> str:
+        """Text that stands behind each picture."""
+        return self._tower.closing
+
     @cached_property
-    def _tower(self) -> QwenTower:
-        return QwenTower(self._folder, self._config)
+    def _tower(self) -> Tower:
+        match self._config["model_type"]:
+            case "gemma3":
+                return GemmaTower(self._folder, self._config)
+            case "mistral3":
+                ends = (self._tokens.row_end, self._tokens.picture_end)
+                return MistralTower(self._folder, self._config, self._model, ends)
+            case _:
+                return QwenTower(self._folder, self._config)
 
 
 def _hash(token_ids: Sequence[int]) -> bytes:

@@ -1,4 +1,7 @@
-"""The vision tower of a model, by mlx-vlm: pixels to embeddings. Engine thread only."""
+"""Vision towers: pixels to embeddings. The interface of all kinds of towers, and what they share.
+
+qwen.py, gemma.py and mistral.py have the kinds. The layers come from mlx-vlm. Engine thread only.
+"""
 
 # mlx.nn and mlx-vlm have few type annotations.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -7,35 +10,53 @@
 from __future__ import annotations
 
 import importlib
-import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import mlx.core as mx
 import numpy as np
 from mlx import nn
 
 from engine.catalog.weights import TOWER_NAMES
-from engine.errors import PictureError
 
-_PACKAGES = ("mlx_vlm", "mlx_vlm.models", "mlx_vlm.models.qwen3_vl")
-_ATTEND = "ensure_fused_sdpa"  # mlx-vlm's attention of towers
 # Highest number of scores (queries x keys x heads) in one block. Two CPU cores compute a block of this
 # size in about 50 ms.
 _MAX_SCORES_CPU = 1 << 19
 _MAX_SCORES_GPU = 1 << 30
+# A block of a tower holds arrays of this many hidden sizes at a time: queries, keys and values twice, the
+# layer between of the MLP, sums and norms. In numbers of 4 bytes.
+_WIDTHS = 20
+_NUMBER_BYTES = 4
+_TOWER = "vision_tower."
+_PART = "vision_model."
+_PROJECTOR = "multi_modal_projector."
+# The names of weights in model folders, and those of the modules that get them
+_MODULE_NAMES: Mapping[str, str] = {
+    **dict.fromkeys(TOWER_NAMES, _TOWER),
+    f"model.{_PROJECTOR}": _PROJECTOR,
+    _PROJECTOR: _PROJECTOR,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PictureLength:
+    """The length of a picture in a prompt."""
+
+    num_tokens: int
+    num_positions: int = 0  # positions that the picture takes; 0 for one a token
 
 
 @dataclass(frozen=True, slots=True)
 class Patches:
     """A picture as the tower gets it."""
 
-    values: np.ndarray  # of shape (patches, values)
+    values: np.ndarray  # its shape depends on the tower
     grid: tuple[int, ...]  # number of pictures in time, of rows and of columns of patches
 
 
@@ -49,18 +70,107 @@ class EncodedPicture:
     features: tuple[mx.array, ...] = ()
 
 
-class _AttentionInBlocks:
+# Returns a context in which a pass is built that follows pictures, or that reads one. The first argument
+# is the shift of positions by the pictures before the pass, the second the picture or None for text.
+PassContext = Callable[[int, EncodedPicture | None], AbstractContextManager[None]]
+
+
+class Tower(Protocol):
+    """The tower and the image processor of a model."""
+
+    form: str  # the settings by which pixels become patches, as text
+    # Text that the model's processor writes before and after a picture, beside that of the template
+    opening: str
+    closing: str
+
+    def length(self, width: int, height: int) -> PictureLength:
+        """Return the length of a picture of a size in pixels.
+
+        Raises:
+            PictureError: the model accepts no picture of this form.
+        """
+        ...
+
+    def patches(self, pixels: np.ndarray) -> Patches:
+        """Divide a picture into patches. Any thread.
+
+        pixels: RGB values from 0 to 255, of shape (3, height, width).
+        """
+        ...
+
+    def encode(self, patches: Patches) -> tuple[EncodedPicture, Sequence[mx.array]]:
+        """Return the embeddings of a picture, and the parts of the work of the tower, all lazily.
+
+        A part depends only on those before it.
+        """
+        ...
+
+    def pass_bytes(self, num_tokens: int) -> int:
+        """Return an estimate of the memory for computing the embeddings of a picture, in bytes."""
+        ...
+
+    def release(self) -> None:
+        """Drop the weights. The next picture reads them again."""
+        ...
+
+    def adapt(self, model: nn.Module) -> PassContext:
+        """Replace the parts of a language model that read pictures in another way than text.
+
+        In all other passes the replacements give the bits of the original parts.
+        """
+        ...
+
+
+class TowerModule:
+    """The module of a tower, whose weights are read when they are needed first."""
+
+    def __init__(
+        self, folder: Path, config: Mapping[str, Any], make: Callable[[Mapping[str, Any]], Any]
+    ) -> None:
+        """Create the object.
+
+        Args:
+            folder: the folder of the model.
+            config: its config.json.
+            make: function that makes the module from the config.json, with random weights. Its
+                attribute vision_tower has a method `sanitize` of mlx-vlm.
+        """
+        self._folder = folder
+        self._config = config
+        self._make = make
+        self._module: Any = None
+
+    def __call__(self) -> Any:
+        """Return the module with its weights."""
+        if self._module is None:
+            module = self._make(self._config)
+            named = tower_weights(self._folder)
+            if hasattr(module.vision_tower, "vision_model"):
+                named = {_with_part(name): array for name, array in named.items()}
+            weights = module.vision_tower.sanitize(named)
+            _quantise(module, weights, self._config)
+            module.load_weights(list(weights.items()))
+            module.eval()
+            self._module = module
+        return self._module
+
+    def release(self) -> None:
+        """Drop the weights."""
+        self._module = None
+
+
+class AttentionInBlocks:
     """Attention of a tower over a range of patches at a time, each a part of the work.
 
     Without that, the scores of one screenshot take gigabytes, and nothing else runs for seconds.
     """
 
-    def __init__(self, attend: Callable[..., mx.array], results: list[mx.array]) -> None:
-        """Create a replacement of mlx-vlm's function `attend`, which is for GPUs: it pads the heads."""
+    def __init__(self) -> None:
         is_cpu = mx.default_device() == mx.Device(mx.cpu)
-        self._attend = _attend_on_cpu if is_cpu else attend
+        # mlx-vlm's function is for GPUs: it pads the heads.
+        self._attend: Any = _attend_on_cpu if is_cpu else import_part("base").ensure_fused_sdpa
         self._max_scores = _MAX_SCORES_CPU if is_cpu else _MAX_SCORES_GPU
-        self._results = results
+        self.results: list[mx.array] = []  # the blocks of all calls
 
     def __call__(
         self, queries: mx.array, keys: mx.array, values: mx.array, scale: float
@@ -72,7 +182,7 @@ class _AttentionInBlocks:
             self._attend(queries[:, :, start : start + block_len], keys, values, scale)
             for start in range(0, num_patches, block_len)
         ]
-        self._results += blocks
+        self.results += blocks
         return blocks[0] if len(blocks) == 1 else mx.concatenate(blocks, axis=2)
 
 
@@ -80,93 +190,20 @@ def _attend_on_cpu(queries: mx.array, keys: mx.array, values: mx.array, scale: f
     return mx.fast.scaled_dot_product_attention(queries, keys, values, scale=scale)
 
 
-class QwenTower:
-    """The tower and the image processor of Qwen's models since Qwen3-VL."""
-
-    def __init__(self, folder: Path, config: Mapping[str, Any]) -> None:
-        """Read the sizes of pictures that the model accepts. The weights are read later.
-
-        Args:
-            folder: the folder of the model.
-            config: its config.json.
-        """
-        self._folder = folder
-        self._config = config
-        processing: Any = import_part("processing_qwen3_vl")
-        # The folder is absolute, so mlx-vlm does not take it for a repository and opens no connection.
-        options = processing._qwen_vl_image_kwargs(folder.absolute())  # noqa: SLF001 (has no public name)
-        self._processor: Any = processing.Qwen3VLImageProcessor(**options)
-        # The settings by which pixels become patches, as text
-        self.form = json.dumps(options, sort_keys=True)
-        self._model: Any = None
-        self._dtype = mx.float32  # of the first layer
-
-    def grid(self, width: int, height: int) -> tuple[int, int]:
-        """Return the rows and columns of tokens that a picture takes.
-
-        Raises:
-            PictureError: the model accepts no picture of this form.
-        """
-        try:
-            rows, columns = self._processor._resolved_size(height, width)  # noqa: SLF001 (has no public name)
-        except ValueError as error:
-            cause = f"A picture of {width:,} by {height:,} pixels is too narrow for this model."
-            raise PictureError(cause, advice="Cut it to a wider part.") from error
-        side = self._processor.patch_size * self._processor.merge_size
-        return rows // side, columns // side
-
-    def patches(self, pixels: np.ndarray) -> Patches:
-        """Divide a picture into patches. Any thread.
-
-        pixels: RGB values from 0 to 255, of shape (3, height, width).
-        """
-        values, grid = self._processor._process_one(pixels)  # noqa: SLF001 (its public form takes files)
-        return Patches(values, tuple(grid))
-
-    def encode(self, patches: Patches) -> tuple[EncodedPicture, Sequence[mx.array]]:
-        """Return the embeddings of a picture, and the parts of the work of the tower, all lazily.
-
-        A part depends only on those before it.
-        """
-        tower, results = self._loaded(), list[mx.array]()
-        values = mx.array(patches.values).astype(self._dtype)
-        module = sys.modules[type(tower.blocks[0].attn).__module__]
-        attend = getattr(module, _ATTEND)
-        setattr(module, _ATTEND, _AttentionInBlocks(attend, results))
-        try:
-            embeddings, features = tower(values, mx.array([patches.grid]))
-        finally:
-            setattr(module, _ATTEND, attend)
-        merge = self._processor.merge_size
-        _, rows, columns = patches.grid
-        grid = (rows // merge, columns // merge)
-        return EncodedPicture(embeddings[None], grid, tuple(features)), [*results, *features]
-
-    def release(self) -> None:
-        """Drop the weights. The next picture reads them again."""
-        self._model = None
-
-    def _loaded(self) -> Any:
-        if self._model is None:
-            tower = make_tower(self._config)
-            weights = tower.sanitize(tower_weights(self._folder))
-            _quantise(tower, weights, self._config)
-            tower.load_weights(list(weights.items()))
-            tower.eval()
-            self._dtype = tower.patch_embed.proj.weight.dtype
-            self._model = tower
-        return self._model
+def patch_bytes(num_patches: int, hidden_size: int) -> int:
+    """Return an estimate of the memory for a pass of a tower, in bytes."""
+    return num_patches * _WIDTHS * hidden_size * _NUMBER_BYTES
 
 
 def tower_weights(folder: Path) -> dict[str, mx.array]:
-    """Return the tower's weights of a model folder, lazily, by their names within the tower."""
+    """Return the weights of a folder's tower and projector, lazily, by the names of their modules."""
     found: dict[str, mx.array] = {}
     for path in sorted(folder.glob("*.safetensors")):
         arrays = cast("dict[str, mx.array]", mx.load(str(path)))
         for name, array in arrays.items():
-            prefix = next((one for one in TOWER_NAMES if name.startswith(one)), "")
+            prefix = next((one for one in _MODULE_NAMES if name.startswith(one)), "")
             if prefix:
-                found[name.removeprefix(prefix)] = array
+                found[_MODULE_NAMES[prefix] + name.removeprefix(prefix)] = array
     if mx.default_device() == mx.Device(mx.cpu):
         # MLX's CPU backend is unusably slow in half precision.
         found = {
@@ -176,7 +213,15 @@ def tower_weights(folder: Path) -> dict[str, mx.array]:
     return found
 
 
-def _quantise(tower: nn.Module, weights: Mapping[str, mx.array], config: Mapping[str, Any]) -> None:
+def _with_part(name: str) -> str:
+    """Return a name with the part vision_model, which mlx-vlm's modules have and some folders lack."""
+    rest = name.removeprefix(_TOWER)
+    return name if rest == name or rest.startswith(_PART) else f"{_TOWER}{_PART}{rest}"
+
+
+def _quantise(
+    module: nn.Module, weights: Mapping[str, mx.array], config: Mapping[str, Any]
+) -> None:
     """Quantise the layers of a tower whose weights are quantised.
 
     The settings in config.json are for all layers, or for one by its name.
@@ -186,40 +231,35 @@ def _quantise(tower: nn.Module, weights: Mapping[str, mx.array], config: Mapping
     def settings_of(name: str, _: nn.Module) -> bool | dict[str, Any]:
         if f"{name}.scales" not in weights:
             return False
-        names = (f"{prefix}{name}" for prefix in TOWER_NAMES)
+        names = (
+            before + name.removeprefix(after)
+            for before, after in _MODULE_NAMES.items()
+            if name.startswith(after)
+        )
         own = next((settings[one] for one in names if isinstance(settings.get(one), dict)), None)
         return True if own is None else own
 
     if settings:
         common = {key: settings[key] for key in ("group_size", "bits", "mode") if key in settings}
-        nn.quantize(tower, **common, class_predicate=settings_of)
-
-
-def make_tower(config: Mapping[str, Any]) -> Any:
-    """Return the tower of a config.json, with random weights.
-
-    All types have the same tower. mlx-vlm's copy for Qwen3-VL's experts has the two kinds of GELU the
-    wrong way round, so it is not used.
-    """
-    settings = {**config["vision_config"], "model_type": "qwen3_vl"}
-    parameters: Any = import_part("config").VisionConfig.from_dict(settings)
-    return import_part("vision").VisionModel(parameters)
+        nn.quantize(module, **common, class_predicate=settings_of)
 
 
 def import_part(name: str) -> Any:
-    """Import a module of mlx-vlm's Qwen3-VL without the code of the packages around it.
+    """Import a module of mlx-vlm's models without the code of the packages around it.
 
     That code imports language models, a server, a command line, and libraries that the app does not have.
     """
-    for package in _PACKAGES:
+    *parents, _ = f"mlx_vlm.models.{name}".split(".")
+    for depth in range(1, len(parents) + 1):
+        package = ".".join(parents[:depth])
         if package not in sys.modules:
-            parent, _, child = package.rpartition(".")
             module = ModuleType(package)
-            if parent:
-                module.__path__ = [f"{place}/{child}" for place in sys.modules[parent].__path__]
+            if depth > 1:
+                above = sys.modules[".".join(parents[: depth - 1])]
+                module.__path__ = [f"{place}/{parents[depth - 1]}" for place in above.__path__]
             else:
                 spec = find_spec(package)
                 assert spec is not None
                 module.__path__ = list(spec.submodule_search_locations or ())
             sys.modules[package] = module
-    return importlib.import_module(f"{_PACKAGES[-1]}.{name}")
+    return importlib.import_module(f"mlx_vlm.models.{name}")

@@ -16,6 +16,7 @@ from mlx import nn
 
 from engine.cache.prefix_cache import PrefixCache
 from engine.cache.trees import evaluate
+from engine.chat.pictures import PictureTokens
 from engine.events import (
     Cancel,
     PrefillProgress,
@@ -30,15 +31,16 @@ from engine.problem import ProblemKind
 from engine.questions import Evict, EvictWhat
 from engine.runner import computation, prefill
 from engine.types import ConversationId, FinishReason, Message, Picture, RequestId
-from engine.vision import tower
+from engine.vision import qwen
+from engine.vision.qwen import QwenTower
 from engine.vision.seeing import Vision
-from engine.vision.tower import QwenTower
 from tests.fakes.asking import reply_of
 from tests.fakes.engine_fixtures import OpenTiny
 from tests.fakes.inline_engine import InlineClient
 from tests.fakes.planted_drafts import PlantedDrafts, plant
+from tests.fakes.seeing_configs import SEEING_NAMES
 from tests.fakes.seeing_engine import OpenSeeing, asked, num_fed, seen, submit, verified
-from tests.fakes.seeing_model import SEEING_NAMES, write_picture
+from tests.fakes.seeing_model import write_picture
 from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template
 
@@ -95,9 +97,9 @@ def test_other_settings_of_the_image_processor_make_other_ids(
     config = json.loads((folder / "config.json").read_text())
     settings = folder / "preprocessor_config.json"
 
-    before = Vision(nn.Module(), folder, config, "", None).ids(cat)
+    before = Vision(nn.Module(), folder, config, PictureTokens(""), None).ids(cat)
     settings.write_text(json.dumps(json.loads(settings.read_text()) | {"image_mean": [0.4] * 3}))
-    after = Vision(nn.Module(), folder, config, "", None).ids(cat)
+    after = Vision(nn.Module(), folder, config, PictureTokens(""), None).ids(cat)
 
     assert len(before) == len(after)
     assert not set(before) & set(after)
@@ -107,7 +109,13 @@ def test_remembered_pictures_take_little_memory(
     seeing_model: Callable[[str, Template], Path],
 ) -> None:
     folder = seeing_model("qwen3_5", Template.KEEPING)
-    vision = Vision(nn.Module(), folder, json.loads((folder / "config.json").read_text()), "", None)
+    vision = Vision(
+        nn.Module(),
+        folder,
+        json.loads((folder / "config.json").read_text()),
+        PictureTokens(""),
+        None,
+    )
     vision.ids(Picture(digest="", width=2048, height=2048))
     tracemalloc.start()
     try:
@@ -330,7 +338,7 @@ def test_tower_is_dropped_when_memory_is_short_but_not_while_a_picture_is_read(
 
     monkeypatch.setattr(MemoryWatch, "adjust_budget", adjust)
     monkeypatch.setattr(prefill, "_PICTURE_STEP_S", 0.0)  # each step computes one part
-    monkeypatch.setattr(tower, "make_tower", noting(tower.make_tower, made))
+    monkeypatch.setattr(qwen, "make_qwen_tower", noting(qwen.make_qwen_tower, made))
     monkeypatch.setattr(QwenTower, "encode", noting(QwenTower.encode, encoded))
     client = open_seeing(cache_budget_bytes=None)
 

@@ -20,8 +20,11 @@ from types import ModuleType
 from typing import Any, cast
 
 import mlx.core as mx
+import numpy as np
 import pytest
 from mlx_lm.models.cache import make_prompt_cache
+from PIL import Image
+from transformers.models.gemma3.image_processing_pil_gemma3 import Gemma3ImageProcessorPil
 
 from engine.models.compare import relative_difference
 from engine.models.loader import LoadedModel, load_model
@@ -29,8 +32,9 @@ from engine.picture_ids import picture_spans
 from engine.runner.chunks import plan_chunks
 from engine.types import Message, Picture, Role
 from engine.vision.pixels import read_pixels
-from engine.vision.tower import QwenTower, make_tower
-from tests.fakes.seeing_model import SEEING_NAMES, build_seeing, write_picture
+from engine.vision.qwen import QwenTower, make_qwen_tower
+from tests.fakes.seeing_configs import SEEING_NAMES, WINDOW
+from tests.fakes.seeing_model import build_seeing, write_picture
 
 # Largest difference of the logits, relative to their standard deviation. Text alone differs by 1.6e-4, a
 # wrong row or column by more than 1e-2.
@@ -81,14 +85,38 @@ def theirs(
     config = json.loads((folder / "config.json").read_text())
     with whole_packages():
         part: Any = importlib.import_module(f"mlx_vlm.models.{config['model_type']}")
-    model: Any = part.Model(part.ModelConfig.from_dict(config))
-    model.vision_tower = make_tower(config)  # see make_tower on the copy for Qwen3-VL's experts
+    settings = part.ModelConfig.from_dict(config)
+    if isinstance(settings.text_config, dict):
+        settings.text_config = part.TextConfig.from_dict(config["text_config"])
+        if config["model_type"] == "gemma3":
+            settings.text_config.mm_tokens_per_image = config["mm_tokens_per_image"]
+        settings.vision_config = part.VisionConfig.from_dict(config["vision_config"])
+    model: Any = part.Model(settings)
     weights = cast("dict[str, mx.array]", mx.load(str(folder / "model.safetensors")))
-    model.load_weights(list(model.sanitize(dict(weights)).items()))
+    if config["model_type"].startswith("qwen"):
+        model.vision_tower = make_qwen_tower(config).vision_tower  # see make_qwen_tower
+    if hasattr(model, "sanitize"):
+        weights = model.sanitize(dict(weights))
+    model.load_weights(list(weights.items()))
     model.eval()
-    ids = list(token_ids)
-    for span in picture_spans(token_ids):
-        ids[span.start : span.end] = [config["image_token_id"]] * (span.end - span.start)
+    paths = [folder / f"{one.digest}.png" for one in pictures]
+    images = [opened_image(path) for path in paths]
+    by_type = {"gemma3": by_gemma, "mistral3": by_mistral}
+    if config["model_type"] in by_type:
+        return by_type[config["model_type"]](model, config, token_ids[: ends[-1]], images)
+    return by_qwen(model, folder, token_ids, pictures, ends)
+
+
+def by_qwen(
+    model: Any,
+    folder: Path,
+    token_ids: Sequence[int],
+    pictures: Sequence[Picture],
+    ends: Sequence[int],
+) -> mx.array:
+    """Feed a prompt in the same passes as the engine."""
+    config = json.loads((folder / "config.json").read_text())
+    ids = with_placeholders(token_ids, config["image_token_id"])
     options: dict[str, Any] = {}
     if pictures:
         tower = QwenTower(folder, config)
@@ -98,14 +126,10 @@ def theirs(
     features = model.get_input_embeddings(mx.array([ids]), **options)
     language = model.language_model
     cache = make_prompt_cache(language)
-    deep = (
-        {}
-        if features.visual_pos_masks is None
-        else {
-            "visual_pos_masks": features.visual_pos_masks,
-            "deepstack_visual_embeds": features.deepstack_visual_embeds,
-        }
-    )
+    deep: dict[str, Any] = {}
+    if features.visual_pos_masks is not None:
+        deep["visual_pos_masks"] = features.visual_pos_masks
+        deep["deepstack_visual_embeds"] = features.deepstack_visual_embeds
     logits: list[mx.array] = []
     for start, end in zip([0, *ends[:-1]], ends, strict=True):
         result = language(
@@ -117,6 +141,70 @@ def theirs(
         )
         logits.append(result.logits[0])
     return mx.concatenate(logits)
+
+
+def by_mistral(
+    model: Any, config: dict[str, Any], token_ids: Sequence[int], images: Sequence[Image.Image]
+) -> mx.array:
+    """Feed a prompt in one pass. The tokens that end the rows of a picture are text."""
+    with whole_packages():
+        module: Any = importlib.import_module("mlx_vlm.models.pixtral.image_processing_pixtral")
+    processor = module.PixtralImageProcessor(size={"longest_edge": 320})
+    ids, features = list(token_ids), list[mx.array]()
+    for span, image in zip(picture_spans(token_ids), images, strict=True):
+        read = processor(image, patch_size=32)
+        height, width = read["image_sizes"][0]
+        values = mx.array(read["pixel_values"]).transpose(0, 2, 3, 1)
+        hidden = model.vision_tower(
+            values, output_hidden_states=True, image_sizes=[(height, width)]
+        )[1]
+        features.append(model.multi_modal_projector(hidden[-1], [(height, width)]))
+        row = [config["image_token_index"]] * (width // 32) + [config["break"]]
+        ids[span.start : span.end] = [*(row * (height // 32))[:-1], config["end"]]
+    embeddings = model.language_model.model.embed_tokens(mx.array([ids]))
+    if features:
+        embeddings = model.merge_input_ids_with_image_features(
+            config["image_token_index"], mx.concatenate(features), embeddings, mx.array([ids])
+        )
+    return model.language_model(mx.array([ids]), inputs_embeds=embeddings).logits[0]
+
+
+def by_gemma(
+    model: Any, config: dict[str, Any], token_ids: Sequence[int], images: Sequence[Image.Image]
+) -> mx.array:
+    """Feed a prompt in one pass, with the masks of transformers: pictures see their own tokens."""
+    language = model.language_model.model
+    ids = with_placeholders(token_ids, config["image_token_index"])
+    hidden = language.embed_tokens(mx.array([ids])) * 8.0  # the root of the width
+    processor = Gemma3ImageProcessorPil(
+        size={"height": 128, "width": 128}, image_mean=[0.5] * 3, image_std=[0.5] * 3
+    )
+    of_picture = np.zeros(len(ids), np.int32)
+    for number, (span, image) in enumerate(zip(picture_spans(token_ids), images, strict=True), 1):
+        values = processor(image, return_tensors="np")["pixel_values"]
+        tokens, _, _ = model.vision_tower(mx.array(values).transpose(0, 2, 3, 1))
+        hidden[:, span.start : span.end] = model.multi_modal_projector(tokens)
+        of_picture[span.start : span.end] = number
+    places = np.arange(len(ids))
+    distances = places[:, None] - places[None]
+    together = (of_picture[:, None] == of_picture[None]) & (of_picture > 0)
+    whole = mx.array((distances >= 0) | together)
+    window = mx.array(((distances >= 0) & (distances < WINDOW)) | together)
+    for number, layer in enumerate(language.layers, 1):
+        hidden = layer(hidden, window if number % 3 else whole)
+    return model.language_model.lm_head(language.norm(hidden))[0]
+
+
+def opened_image(path: Path) -> Image.Image:
+    with Image.open(path) as image:
+        return image.convert("RGB")
+
+
+def with_placeholders(token_ids: Sequence[int], placeholder: int) -> list[int]:
+    ids = list(token_ids)
+    for span in picture_spans(token_ids):
+        ids[span.start : span.end] = [placeholder] * (span.end - span.start)
+    return ids
 
 
 @pytest.mark.parametrize("num_pictures", [0, 1, 3])

@@ -1,0 +1,86 @@
+"""The settings by which a model's image processor scales pixels: preprocessor_config.json. No mlx."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+from PIL import Image
+
+from engine.catalog.model_config import as_settings, read_settings
+from engine.errors import ModelFolderError
+
+Triple = tuple[float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class ImageSettings:
+    """The values of an image processor."""
+
+    resample: int  # PIL's number of the filter
+    factor: float  # by which values from 0 to 255 are multiplied
+    mean: Triple  # of the red, green and blue values that follow
+    std: Triple
+    longest: int = 0  # highest number of pixels of a side; 0 if it is not limited
+
+    @classmethod
+    def read(
+        cls,
+        folder: Path,
+        resample: Image.Resampling,
+        mean: Triple = (0.5, 0.5, 0.5),
+        std: Triple = (0.5, 0.5, 0.5),
+    ) -> ImageSettings:
+        """Read the settings of a model folder. The other arguments hold where it has none.
+
+        processor_config.json, which is newer, comes before preprocessor_config.json.
+        """
+        settings = as_settings(_read(folder / "processor_config.json").get("image_processor"))
+        settings = settings or _read(folder / "preprocessor_config.json")
+        size = as_settings(settings.get("size"))
+        kind, factor = settings.get("resample"), settings.get("rescale_factor")
+        longest = size.get("longest_edge")
+        return cls(
+            resample=kind if isinstance(kind, int) and kind in set(Image.Resampling) else resample,
+            factor=factor if isinstance(factor, float) else 1 / 255,
+            mean=_triple(settings.get("image_mean")) or mean,
+            std=_triple(settings.get("image_std")) or std,
+            longest=longest if isinstance(longest, int) else 0,
+        )
+
+    @property
+    def form(self) -> str:
+        """The settings as text."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    def scaled(self, pixels: np.ndarray, width: int, height: int) -> np.ndarray:
+        """Return a picture in another size, with scaled values. Any thread.
+
+        Args:
+            pixels: RGB values from 0 to 255, of shape (3, height, width).
+            width: pixels of the result.
+            height: pixels of the result.
+
+        Returns:
+            float32 of shape (height, width, 3).
+        """
+        image = Image.fromarray(np.ascontiguousarray(pixels.transpose(1, 2, 0)))
+        resized = image.resize((width, height), Image.Resampling(self.resample))
+        values = np.asarray(resized).astype(np.float32) * np.float32(self.factor)
+        return (values - np.array(self.mean, np.float32)) / np.array(self.std, np.float32)
+
+
+def _read(path: Path) -> dict[str, object]:
+    try:
+        return dict(read_settings(path))
+    except ModelFolderError:
+        return {}
+
+
+def _triple(value: object) -> Triple | None:
+    items = cast("list[object]", value) if isinstance(value, list) else []
+    numbers = [float(one) for one in items if isinstance(one, (int, float))]
+    return (numbers[0], numbers[1], numbers[2]) if len(numbers) == 3 else None

@@ -1,0 +1,129 @@
+"""The tower of Qwen's models since Qwen3-VL. Engine thread only."""
+
+# mlx.nn and mlx-vlm have few type annotations.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, Final
+
+import mlx.core as mx
+import numpy as np
+from mlx import nn
+
+from engine.catalog.model_config import picture_sections
+from engine.errors import PictureError
+from engine.vision.layer_features import replace_layers
+from engine.vision.positions import replace_ropes
+from engine.vision.tower import (
+    AttentionInBlocks,
+    EncodedPicture,
+    PassContext,
+    Patches,
+    PictureLength,
+    TowerModule,
+    import_part,
+    patch_bytes,
+)
+
+_ATTEND: Final = "ensure_fused_sdpa"  # mlx-vlm's attention of towers
+
+
+class QwenTower:
+    """The tower and the image processor of Qwen's models since Qwen3-VL."""
+
+    opening = closing = ""
+
+    def __init__(self, folder: Path, config: Mapping[str, Any]) -> None:
+        """Read the sizes of pictures that the model accepts. The weights are read later.
+
+        Args:
+            folder: the folder of the model.
+            config: its config.json.
+        """
+        self._config = config
+        processing: Any = import_part("qwen3_vl.processing_qwen3_vl")
+        # The folder is absolute, so mlx-vlm does not take it for a repository and opens no connection.
+        options = processing._qwen_vl_image_kwargs(folder.absolute())  # noqa: SLF001 (has no public name)
+        self._processor: Any = processing.Qwen3VLImageProcessor(**options)
+        self.form = json.dumps(options, sort_keys=True)
+        self._module = TowerModule(folder, config, make_qwen_tower)
+
+    def length(self, width: int, height: int) -> PictureLength:
+        """Return the length of a picture, whose positions are rows or columns, whichever are more."""
+        try:
+            rows, columns = self._processor._resolved_size(height, width)  # noqa: SLF001 (has no public name)
+        except ValueError as error:
+            cause = f"A picture of {width:,} by {height:,} pixels is too narrow for this model."
+            raise PictureError(cause, advice="Cut it to a wider part.") from error
+        side = self._processor.patch_size * self._processor.merge_size
+        rows, columns = rows // side, columns // side
+        return PictureLength(rows * columns, max(rows, columns))
+
+    def patches(self, pixels: np.ndarray) -> Patches:
+        """Return patches of shape (patches, values). See Tower.patches."""
+        values, grid = self._processor._process_one(pixels)  # noqa: SLF001 (its public form takes files)
+        return Patches(values, tuple(grid))
+
+    def encode(self, patches: Patches) -> tuple[EncodedPicture, Sequence[mx.array]]:
+        """Return the embeddings, and the features for the first layers of the language model."""
+        tower = self._module().vision_tower
+        values = mx.array(patches.values).astype(tower.patch_embed.proj.weight.dtype)
+        module = sys.modules[type(tower.blocks[0].attn).__module__]
+        original, attend = getattr(module, _ATTEND), AttentionInBlocks()
+        setattr(module, _ATTEND, attend)
+        try:
+            embeddings, features = tower(values, mx.array([patches.grid]))
+        finally:
+            setattr(module, _ATTEND, original)
+        merge = self._processor.merge_size
+        _, rows, columns = patches.grid
+        grid = (rows // merge, columns // merge)
+        picture = EncodedPicture(embeddings[None], grid, tuple(features))
+        return picture, [*attend.results, *features]
+
+    def pass_bytes(self, num_tokens: int) -> int:
+        """Return an estimate of the memory for computing the embeddings of a picture, in bytes."""
+        num_patches = num_tokens * self._processor.merge_size**2
+        return patch_bytes(num_patches, self._config["vision_config"]["hidden_size"])
+
+    def release(self) -> None:
+        """Drop the weights. The next picture reads them again."""
+        self._module.release()
+
+    def adapt(self, model: nn.Module) -> PassContext:
+        """Replace the rotary embeddings, and the first layers if the tower has features for them."""
+        positions = replace_ropes(model, picture_sections(self._config["text_config"]))
+        number = len(self._config["vision_config"].get("deepstack_visual_indexes", ()))
+        features = replace_layers(model, number) if number else None
+
+        @contextmanager
+        def of_pass(shift: int, picture: EncodedPicture | None) -> Generator[None]:
+            if picture is None:
+                with positions.of_pass(shift):
+                    yield
+                return
+            added = nullcontext() if features is None else features.of_pass(picture.features)
+            with positions.of_pass(shift, picture.grid), added:
+                yield
+
+        return of_pass
+
+
+def make_qwen_tower(config: Mapping[str, Any]) -> nn.Module:
+    """Return the tower of a config.json, with random weights.
+
+    All types have the same tower. mlx-vlm's copy for Qwen3-VL's experts has the two kinds of GELU the
+    wrong way round, so it is not used.
+    """
+    settings = {**config["vision_config"], "model_type": "qwen3_vl"}
+    parameters: Any = import_part("qwen3_vl.config").VisionConfig.from_dict(settings)
+    module: Any = nn.Module()
+    module.vision_tower = import_part("qwen3_vl.vision").VisionModel(parameters)
+    return module

@@ -1,0 +1,98 @@
+"""Vision towers whose weights have other forms or names than those of mlx-vlm's modules."""
+
+# mlx has few type annotations.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import mlx.core as mx
+import pytest
+from mlx import nn
+from mlx.utils import tree_flatten
+
+from engine.models.compare import relative_difference
+from engine.types import Picture
+from engine.vision.gemma import GemmaTower
+from engine.vision.mistral import MistralTower
+from engine.vision.pixels import read_pixels
+from engine.vision.qwen import QwenTower, make_qwen_tower
+from engine.vision.tower import tower_weights
+from tests.fakes.seeing_model import build_seeing
+from tests.fakes.tiny_model import make_model
+
+COMMON: dict[str, Any] = {"group_size": 32, "bits": 8}
+
+
+def embedded(folder: Path, picture: Picture, pictures: Path, kind: Any = QwenTower) -> mx.array:
+    tower = kind(folder, json.loads((folder / "config.json").read_text()))
+    pixels = read_pixels(pictures / f"{picture.digest}.png", picture)
+    encoded, _ = tower.encode(tower.patches(pixels))
+    mx.eval(encoded.embeddings)  # the weights are read from their file only now
+    return encoded.embeddings
+
+
+@pytest.mark.parametrize(
+    "fewer_bits", [{}, {"vision_tower.blocks.1.mlp.linear_fc1": {"group_size": 32, "bits": 6}}]
+)
+def test_quantised_tower_gives_nearly_the_same_embeddings(
+    tmp_path: Path, cat: Picture, fewer_bits: dict[str, dict[str, int]]
+) -> None:
+    folder = build_seeing(tmp_path / "model")
+    plain = embedded(folder, cat, tmp_path / "pictures")
+    config: dict[str, Any] = json.loads((folder / "config.json").read_text())
+    tower = make_qwen_tower(config)
+    tower.load_weights(list(tower_weights(folder).items()))
+
+    def settings_of(name: str, layer: nn.Module) -> bool | dict[str, int]:
+        is_quantised = name.startswith("vision_tower.blocks.") and hasattr(layer, "to_quantized")
+        return fewer_bits.get(name, True) if is_quantised else False
+
+    nn.quantize(tower, **COMMON, class_predicate=settings_of)
+    named = cast("list[tuple[str, mx.array]]", tree_flatten(tower.parameters()))
+    path = folder / "model.safetensors"
+    others = {
+        name: array
+        for name, array in cast("dict[str, mx.array]", mx.load(str(path))).items()
+        if not name.startswith("vision_tower.")
+    }
+    mx.eval(others, tower.parameters())
+    weights = others | dict(named)
+    mx.save_safetensors(str(path), weights, metadata={"format": "mlx"})
+    config["quantization"] = {**COMMON, **fewer_bits}
+    (folder / "config.json").write_text(json.dumps(config))
+
+    quantised = embedded(folder, cat, tmp_path / "pictures")
+
+    assert 0 < relative_difference(quantised[0], plain[0]) < 0.1
+
+
+def mistral(folder: Path, config: dict[str, Any]) -> MistralTower:
+    mx.random.seed(3)  # the same embeddings of the tokens that end rows
+    return MistralTower(folder, config, make_model(config), (5, 6))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "published"),
+    [
+        ("qwen3_5", QwenTower, ("vision_tower.", "model.visual.")),
+        ("gemma3", GemmaTower, ("vision_tower.", "model.vision_tower.")),
+        ("mistral3", mistral, ("vision_tower.vision_model.", "vision_tower.")),
+    ],
+)
+def test_published_names_of_weights_are_known(
+    tmp_path: Path, cat: Picture, name: str, kind: Any, published: tuple[str, str]
+) -> None:
+    folder = build_seeing(tmp_path / "model", name)
+    plain = embedded(folder, cat, tmp_path / "pictures", kind)
+    path = folder / "model.safetensors"
+    weights = cast("dict[str, mx.array]", mx.load(str(path)))
+    mx.eval(weights)
+    renamed = {one.replace(*published): array for one, array in weights.items()}
+    assert renamed.keys() != weights.keys()
+    mx.save_safetensors(str(path), renamed, metadata={"format": "mlx"})
+
+    assert mx.array_equal(embedded(folder, cat, tmp_path / "pictures", kind), plain)

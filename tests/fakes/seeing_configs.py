@@ -1,0 +1,164 @@
+"""The configurations of tiny models that see pictures, one for each model type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from engine.vision.gemma import make_gemma_tower
+from engine.vision.mistral import make_mistral_tower
+from engine.vision.qwen import make_qwen_tower
+from tests.fakes.tiny_model import CONFIGS, Config
+
+WINDOW = 48  # tokens of Gemma's sliding window
+# Qwen3.5: the rotary embedding has a low base, so that rows and columns change the logits.
+_ROPE = {
+    "rope_type": "default",
+    "rope_theta": 100,
+    "partial_rotary_factor": 0.25,
+    "mrope_section": [2, 1, 1],
+    "mrope_interleaved": True,
+}
+_TEXT: Config = {
+    "hidden_size": 64,
+    "num_hidden_layers": 3,
+    "intermediate_size": 96,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "head_dim": 32,
+    "rms_norm_eps": 1e-6,
+    "max_position_embeddings": 32768,
+    "rope_theta": 100.0,
+    "tie_word_embeddings": False,
+    "attention_bias": False,
+}
+_VL_TEXT: Config = {
+    **_TEXT,
+    "rope_scaling": {"rope_type": "default", "mrope_section": [8, 4, 4], "mrope_interleaved": True},
+}
+_EXPERTS: Config = {
+    "num_experts": 4,
+    "num_experts_per_tok": 2,
+    "moe_intermediate_size": 32,
+    "norm_topk_prob": True,
+    "decoder_sparse_step": 1,
+    "mlp_only_layers": [],
+}
+_QWEN_VISION: Config = {
+    "depth": 2,
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_heads": 2,
+    "patch_size": 16,
+    "spatial_merge_size": 2,
+    "temporal_patch_size": 2,
+    "num_position_embeddings": 64,
+    "in_channels": 3,
+    "out_hidden_size": 64,
+    "deepstack_visual_indexes": [],
+}
+_QWEN_IDS = {
+    "image_token_id": "<|image_pad|>",
+    "video_token_id": "<|video_pad|>",
+    "vision_start_token_id": "<|vision_start|>",
+    "vision_end_token_id": "<|vision_end|>",
+}
+_QWEN_SETTINGS = {
+    "size": {"shortest_edge": 32 * 32, "longest_edge": 4096 * 1024},
+    "patch_size": 16,
+    "merge_size": 2,
+    "temporal_patch_size": 2,
+}
+_TOWER: Config = {
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_attention_heads": 2,
+    "num_hidden_layers": 2,
+    "patch_size": 16,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SeeingKind:
+    """A model type that sees pictures."""
+
+    config: Config  # without ids of tokens
+    ids: Mapping[str, str]  # fields of config.json with the id of a control token, and the token
+    written: str  # what the chat template writes for a picture
+    settings: Config  # preprocessor_config.json
+    make_tower: Callable[[Mapping[str, Any]], Any] = make_qwen_tower
+
+
+def _qwen(config: Config, *, is_deep: bool) -> SeeingKind:
+    name = config["model_type"]
+    vision = {**_QWEN_VISION, "model_type": name}
+    if is_deep:
+        vision["deepstack_visual_indexes"] = [0, 1]
+    written = "<|vision_start|><|image_pad|><|vision_end|>"
+    return SeeingKind({**config, "vision_config": vision}, _QWEN_IDS, written, _QWEN_SETTINGS)
+
+
+def _qwen3_5(name: str) -> SeeingKind:
+    text = {**CONFIGS[name]["text_config"], "rope_parameters": _ROPE}
+    return _qwen({**CONFIGS[name], "text_config": text}, is_deep=False)
+
+
+def _qwen3_vl(name: str, **text: object) -> SeeingKind:
+    texts = {"model_type": f"{name}_text", **_VL_TEXT, **text}
+    return _qwen({"model_type": name, "text_config": texts}, is_deep=True)
+
+
+_GEMMA = SeeingKind(
+    config={
+        "model_type": "gemma3",
+        "text_config": {
+            **_TEXT,
+            "model_type": "gemma3_text",
+            "query_pre_attn_scalar": 32,
+            "rope_theta": 10000.0,
+            "rope_global_base_freq": 10000.0,
+            "rope_local_base_freq": 10000.0,
+            "sliding_window": WINDOW,
+            "sliding_window_pattern": 3,
+        },
+        "vision_config": {**_TOWER, "model_type": "siglip_vision_model", "image_size": 128},
+        "mm_tokens_per_image": 16,
+    },
+    ids={
+        "boi_token_index": "<start_of_image>",
+        "eoi_token_index": "<end_of_image>",
+        "image_token_index": "<image_soft_token>",
+    },
+    written="<start_of_image>",
+    settings={"size": {"height": 128, "width": 128}, "resample": 2},
+    make_tower=make_gemma_tower,
+)
+_MISTRAL = SeeingKind(
+    config={
+        "model_type": "mistral3",
+        "text_config": {**_TEXT, "model_type": "mistral"},
+        "vision_config": {
+            **_TOWER,
+            "model_type": "pixtral",
+            "head_dim": 16,
+            "image_size": 320,
+            "rope_theta": 100.0,
+        },
+        "spatial_merge_size": 2,
+        "vision_feature_layer": -1,
+    },
+    ids={"image_token_index": "[IMG]", "break": "[IMG_BREAK]", "end": "[IMG_END]"},
+    written="[IMG]",
+    settings={"size": {"longest_edge": 320}, "resample": 3},
+    make_tower=make_mistral_tower,
+)
+SEEING_KINDS: Mapping[str, SeeingKind] = {
+    "qwen3_5": _qwen3_5("qwen3_5"),
+    "qwen3_5_moe": _qwen3_5("qwen3_5_moe"),
+    "qwen3_vl": _qwen3_vl("qwen3_vl"),
+    "qwen3_vl_moe": _qwen3_vl("qwen3_vl_moe", **_EXPERTS),
+    "gemma3": _GEMMA,
+    "mistral3": _MISTRAL,
+}
+SEEING_NAMES = tuple(SEEING_KINDS)
