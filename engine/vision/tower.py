@@ -66,7 +66,7 @@ class EncodedPicture:
 
     embeddings: mx.array  # lazy, of shape (1, tokens, hidden size)
     grid: tuple[int, int]  # rows and columns of tokens
-    # What is added behind the first layers of the language model: lazy, of shape (tokens, hidden size)
+    # Features that are added behind the first layers of the language model: lazy, (tokens, hidden size)
     features: tuple[mx.array, ...] = ()
 
 

@@ -111,11 +111,12 @@ def test_linux_bundle_answers_and_restores_without_changing_its_files(
     said = run(executable, home, "-c", IMPORT_ALL, *exact)
     assert said == f"{len(exact)} {executable}\n"
 
-    seeing = build_seeing(tmp_path / "seeing")
     picture = write_picture(tmp_path / "pictures", 96, 64)
     file = str(tmp_path / "pictures" / f"{picture.digest}.png")
-    asked = ("chat", "--model", str(seeing), "--attach", file, "--max-tokens", "2", "What is this?")
-    assert run(executable, home, "-m", "app", *asked)
+    for tower in ("qwen3_5", "gemma3", "mistral3") if model == "tiny" else ("qwen3_5",):
+        seeing = str(build_seeing(tmp_path / tower, tower))
+        asked = ("chat", "--model", seeing, "--attach", file, "--max-tokens", "2", "What is this?")
+        assert run(executable, home, "-m", "app", *asked)
 
     said = run(executable, home, "-c", ASK_VERSION)
     assert said == f"{read_spec().version}\n"
