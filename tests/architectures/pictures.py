@@ -1,0 +1,68 @@
+"""Compare every model type that sees pictures with mlx-vlm, and write the table PICTURES.md.
+
+python -m tests.architectures.pictures
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+from engine.chat.pictures import PictureTokens
+from engine.config import EngineConfig
+from engine.engine import prepare_libraries
+
+_TABLE = Path(__file__).with_name("PICTURES.md")
+_SIZES = ((512, 512), (1920, 1080))  # pixels
+_INTRODUCTION = """# Model types that see pictures
+
+Written by `python -m tests.architectures.pictures` with mlx {mlx}, mlx-lm {lm}, mlx-vlm {vlm}.
+
+Each type is built tiny and random. The logits of a chat are compared with those of mlx-vlm's own model of the
+same weights, of Gemma 3 with the masks of transformers, because mlx-vlm's let all tokens see each other. The
+differences are relative to the standard deviation of the logits; rounding gives up to 5e-4. After a
+restored state, an edit, another answer, an eviction and a restart, the bits are those of a run without cached state
+(`tests/engine/vision`). The tokens are those of the tiny towers.
+
+Other types get no pictures, and the app says so before a message is sent.
+
+| type | text | one picture | three pictures | {sizes} |
+|---|---|---|---|---|---|
+"""
+
+
+def main() -> int:
+    prepare_libraries(EngineConfig())
+    sizes = " | ".join(f"tokens of {width} x {height}" for width, height in _SIZES)
+    names = {"mlx": "mlx", "lm": "mlx-lm", "vlm": "mlx-vlm"}
+    versions = {key: version(name) for key, name in names.items()}
+    with tempfile.TemporaryDirectory() as parent:
+        rows = "\n".join(_rows(Path(parent)))
+    _TABLE.write_text(_INTRODUCTION.format(sizes=sizes, **versions) + rows + "\n", "utf-8")
+    return 0
+
+
+def _rows(parent: Path) -> Iterator[str]:
+    # They import MLX, whose libraries are prepared now.
+    from engine.vision.seeing import Vision  # noqa: PLC0415
+    from tests.architectures.whole_models import difference_from_whole_model  # noqa: PLC0415
+    from tests.fakes.seeing_configs import SEEING_NAMES  # noqa: PLC0415
+    from tests.fakes.seeing_model import build_seeing  # noqa: PLC0415
+    from tests.fakes.tiny_model import make_model  # noqa: PLC0415
+
+    for name in SEEING_NAMES:
+        folder = build_seeing(parent / name, name)
+        config = json.loads((folder / "config.json").read_text("utf-8"))
+        vision = Vision(make_model(config), folder, config, PictureTokens(""), None)
+        differences = (difference_from_whole_model(folder, number) for number in (0, 1, 3))
+        cells = [f"`{name}`", *(f"{one:.0e}" for one in differences)]
+        yield (
+            "| " + " | ".join([*cells, *(f"{vision.num_tokens(*one):,}" for one in _SIZES)]) + " |"
+        )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,225 @@
+"""The logits of chats with pictures, by this engine and by mlx-vlm's own model of the same weights.
+
+Both read the same prompt in the same passes, or mlx-vlm in one. It computes positions from the whole
+prompt, and the language model is its own code.
+"""
+
+# mlx-vlm has few type annotations.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+import mlx.core as mx
+import numpy as np
+from mlx_lm.models.cache import make_prompt_cache
+from PIL import Image
+from transformers.models.gemma3.image_processing_pil_gemma3 import Gemma3ImageProcessorPil
+
+from engine.models.compare import relative_difference
+from engine.models.loader import LoadedModel, load_model
+from engine.picture_ids import picture_spans
+from engine.runner.chunks import plan_chunks
+from engine.types import Message, Picture, Role
+from engine.vision.pixels import read_pixels
+from engine.vision.qwen import QwenTower, make_qwen_tower
+from tests.fakes.seeing_configs import WINDOW
+from tests.fakes.seeing_model import write_picture
+
+
+def difference_from_whole_model(folder: Path, num_pictures: int) -> float:
+    """Return the difference of the logits of a chat, relative to their standard deviation.
+
+    Args:
+        folder: a folder by build_seeing. Pictures are written into it.
+        num_pictures: 0 to 3. The first one stands in the chat twice.
+    """
+    sizes = [(192, 128), (64, 160), (320, 32)][:num_pictures]
+    drawn = [write_picture(folder, *size, seed=seed) for seed, size in enumerate(sizes)]
+    model = load_model(folder, lambda _done, _total: None, picture_folder=folder)
+    chat = [
+        user("The quick brown fox", *drawn[:1]),
+        Message(role=Role.ASSISTANT, content="Of course."),
+        user("What is the weather like?", *drawn[1:]),
+        Message(role=Role.ASSISTANT, content="A small boat."),
+        user("Could you say that in other words?", *drawn[:1]),
+    ]
+    prompt = model.prompts.build(chat, thinking=None, keep_thinking=False)
+    token_ids = (*prompt.token_ids, 5, 6, 7)
+    chunks = plan_chunks(0, prompt.points, token_ids=token_ids, cell_len=512, stride_len=2048)
+    ends = [*(chunk.end for chunk in chunks)]
+    pictures = [picture for message in chat for picture in message.pictures]
+
+    found, wanted = ours(model, token_ids, ends), theirs(folder, token_ids, pictures, ends)
+    assert len(list(picture_spans(token_ids))) == len(pictures)
+    return relative_difference(found, wanted)
+
+
+@contextmanager
+def whole_packages() -> Generator[None]:
+    """Import the packages of mlx-vlm with their language models, unlike engine/vision/tower.py.
+
+    Only its top level is left out: it needs libraries that are not installed.
+    """
+    parts = {
+        name: sys.modules.pop(name) for name in list(sys.modules) if name.startswith("mlx_vlm")
+    }
+    top = ModuleType("mlx_vlm")
+    top.__path__ = list(parts["mlx_vlm"].__path__)
+    sys.modules["mlx_vlm"] = top
+    try:
+        yield
+    finally:
+        for name in [name for name in sys.modules if name.startswith("mlx_vlm")]:
+            del sys.modules[name]
+        sys.modules.update(parts)
+
+
+def user(text: str, *pictures: Picture) -> Message:
+    return Message(role=Role.USER, content=text, pictures=pictures)
+
+
+def ours(model: LoadedModel, token_ids: Sequence[int], ends: Sequence[int]) -> mx.array:
+    """Return the logits of all tokens, of shape (L, V)."""
+    caches = model.adapter.new_caches()
+    starts = [0, *ends[:-1]]
+    parts = [model.adapter.feed(token_ids[a:b], caches) for a, b in zip(starts, ends, strict=True)]
+    return mx.concatenate(parts)
+
+
+def theirs(
+    folder: Path, token_ids: Sequence[int], pictures: Sequence[Picture], ends: Sequence[int]
+) -> mx.array:
+    """Return the logits of all tokens by mlx-vlm, of shape (L, V)."""
+    config = json.loads((folder / "config.json").read_text())
+    with whole_packages():
+        part: Any = importlib.import_module(f"mlx_vlm.models.{config['model_type']}")
+    settings = part.ModelConfig.from_dict(config)
+    if isinstance(settings.text_config, dict):
+        settings.text_config = part.TextConfig.from_dict(config["text_config"])
+        if config["model_type"] == "gemma3":
+            settings.text_config.mm_tokens_per_image = config["mm_tokens_per_image"]
+        settings.vision_config = part.VisionConfig.from_dict(config["vision_config"])
+    model: Any = part.Model(settings)
+    weights = cast("dict[str, mx.array]", mx.load(str(folder / "model.safetensors")))
+    if config["model_type"].startswith("qwen"):
+        model.vision_tower = make_qwen_tower(config).vision_tower  # see make_qwen_tower
+    if hasattr(model, "sanitize"):
+        weights = model.sanitize(dict(weights))
+    model.load_weights(list(weights.items()))
+    model.eval()
+    paths = [folder / f"{one.digest}.png" for one in pictures]
+    images = [opened_image(path) for path in paths]
+    by_type = {"gemma3": by_gemma, "mistral3": by_mistral}
+    if config["model_type"] in by_type:
+        return by_type[config["model_type"]](model, config, token_ids[: ends[-1]], images)
+    return by_qwen(model, folder, token_ids, pictures, ends)
+
+
+def by_qwen(
+    model: Any,
+    folder: Path,
+    token_ids: Sequence[int],
+    pictures: Sequence[Picture],
+    ends: Sequence[int],
+) -> mx.array:
+    """Feed a prompt in the same passes as the engine."""
+    config = json.loads((folder / "config.json").read_text())
+    ids = with_placeholders(token_ids, config["image_token_id"])
+    options: dict[str, Any] = {}
+    if pictures:
+        tower = QwenTower(folder, config)
+        read = [tower.patches(read_pixels(folder / f"{one.digest}.png", one)) for one in pictures]
+        options["pixel_values"] = mx.concatenate([mx.array(one.values) for one in read])
+        options["image_grid_thw"] = mx.array([one.grid for one in read])
+    features = model.get_input_embeddings(mx.array([ids]), **options)
+    language = model.language_model
+    cache = make_prompt_cache(language)
+    deep: dict[str, Any] = {}
+    if features.visual_pos_masks is not None:
+        deep["visual_pos_masks"] = features.visual_pos_masks
+        deep["deepstack_visual_embeds"] = features.deepstack_visual_embeds
+    logits: list[mx.array] = []
+    for start, end in zip([0, *ends[:-1]], ends, strict=True):
+        result = language(
+            mx.array([ids[start:end]]),
+            inputs_embeds=features.inputs_embeds[:, start:end],
+            cache=cache,
+            position_ids=features.position_ids[..., start:end],
+            **deep,
+        )
+        logits.append(result.logits[0])
+    return mx.concatenate(logits)
+
+
+def by_mistral(
+    model: Any, config: dict[str, Any], token_ids: Sequence[int], images: Sequence[Image.Image]
+) -> mx.array:
+    """Feed a prompt in one pass. The tokens that end the rows of a picture are text."""
+    with whole_packages():
+        module: Any = importlib.import_module("mlx_vlm.models.pixtral.image_processing_pixtral")
+    processor = module.PixtralImageProcessor(size={"longest_edge": 320})
+    ids, features = list(token_ids), list[mx.array]()
+    for span, image in zip(picture_spans(token_ids), images, strict=True):
+        read = processor(image, patch_size=32)
+        height, width = read["image_sizes"][0]
+        values = mx.array(read["pixel_values"]).transpose(0, 2, 3, 1)
+        hidden = model.vision_tower(
+            values, output_hidden_states=True, image_sizes=[(height, width)]
+        )[1]
+        features.append(model.multi_modal_projector(hidden[-1], [(height, width)]))
+        row = [config["image_token_index"]] * (width // 32) + [config["break"]]
+        ids[span.start : span.end] = [*(row * (height // 32))[:-1], config["end"]]
+    embeddings = model.language_model.model.embed_tokens(mx.array([ids]))
+    if features:
+        embeddings = model.merge_input_ids_with_image_features(
+            config["image_token_index"], mx.concatenate(features), embeddings, mx.array([ids])
+        )
+    return model.language_model(mx.array([ids]), inputs_embeds=embeddings).logits[0]
+
+
+def by_gemma(
+    model: Any, config: dict[str, Any], token_ids: Sequence[int], images: Sequence[Image.Image]
+) -> mx.array:
+    """Feed a prompt in one pass, with the masks of transformers: pictures see their own tokens."""
+    language = model.language_model.model
+    ids = with_placeholders(token_ids, config["image_token_index"])
+    hidden = language.embed_tokens(mx.array([ids])) * 8.0  # the root of the width
+    processor = Gemma3ImageProcessorPil(
+        size={"height": 128, "width": 128}, image_mean=[0.5] * 3, image_std=[0.5] * 3
+    )
+    of_picture = np.zeros(len(ids), np.int32)
+    for number, (span, image) in enumerate(zip(picture_spans(token_ids), images, strict=True), 1):
+        values = processor(image, return_tensors="np")["pixel_values"]
+        tokens, _, _ = model.vision_tower(mx.array(values).transpose(0, 2, 3, 1))
+        hidden[:, span.start : span.end] = model.multi_modal_projector(tokens)
+        of_picture[span.start : span.end] = number
+    places = np.arange(len(ids))
+    distances = places[:, None] - places[None]
+    together = (of_picture[:, None] == of_picture[None]) & (of_picture > 0)
+    whole = mx.array((distances >= 0) | together)
+    window = mx.array(((distances >= 0) & (distances < WINDOW)) | together)
+    for number, layer in enumerate(language.layers, 1):
+        hidden = layer(hidden, window if number % 3 else whole)
+    return model.language_model.lm_head(language.norm(hidden))[0]
+
+
+def opened_image(path: Path) -> Image.Image:
+    with Image.open(path) as image:
+        return image.convert("RGB")
+
+
+def with_placeholders(token_ids: Sequence[int], placeholder: int) -> list[int]:
+    ids = list(token_ids)
+    for span in picture_spans(token_ids):
+        ids[span.start : span.end] = [placeholder] * (span.end - span.start)
+    return ids
