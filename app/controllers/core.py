@@ -55,6 +55,7 @@ from app.controllers.picture_prices import PicturePrices
 from app.controllers.preferences import Preferences
 from app.controllers.presets import PresetsController
 from app.controllers.prompt_size import PromptSizes
+from app.controllers.quote_search import QuoteSearch
 from app.controllers.read_ahead import ReadAheadController
 from app.controllers.reading_rate import ReadingRate
 from app.controllers.recently_deleted import RecentlyDeleted
@@ -229,6 +230,7 @@ class Core(QObject):
             openings,
             seams.origin,
         )
+        self.quotes = QuoteSearch()
         self.memory_map = MemoryMap(self.bridge, self.preferences)
         self.chat_states = ChatStates(self.bridge, self.memory_map)
         self.storage = Storage(
@@ -390,6 +392,7 @@ class Core(QObject):
             self.chat_states,
             self.memory_map,
             self.unused_pictures,
+            self.quotes,
         ):
             sender.stop()
         self.desk.note_quit()

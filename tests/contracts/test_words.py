@@ -54,6 +54,7 @@ EXEMPT = {
     "conversation/attachments.py": {"_block", "marked_page"},  # text for the model
     "conversation/text.py": {"_visible", "_is_harmless"},  # categories of Unicode
     "conversation/folding.py": {"fold"},  # a Unicode normalisation
+    "conversation/quotes.py": {"_words"},  # a Unicode normalisation
     "exchange/documents.py": {"_HEAD", "_image", "to_html"},  # HTML tags around the texts
     "extraction/packages.py": {"_FALLBACK"},  # the name of an XML element
     "extraction/picture_metadata.py": {"_STRIP"},  # names of formats in Pillow

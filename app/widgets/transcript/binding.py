@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 
 from app.controllers.chat import ChatController
 from app.controllers.desk import Desk
 from app.controllers.library import LibraryController
+from app.controllers.quote_search import QuoteSearch
 from app.controllers.turns import Turns
+from app.conversation.quotes import QuotedDocument, QuotedFile
 from app.conversation.tree import DraftEdit, NodeId, shown_path
 from app.theme.tokens import Millis
 from app.viewmodels.items import TranscriptItems
@@ -45,14 +50,15 @@ class TranscriptBinding(QObject):
         turns: Turns,
         chat: ChatController,
         library: LibraryController,
-        parent: QObject,
+        quotes: QuoteSearch,
     ) -> None:
-        super().__init__(parent)
+        super().__init__(view)
         self._view = view
         self._desk = desk
         self._turns = turns
         self._chat = chat
         self._library = library
+        self._quotes = quotes
         self._shown: ConversationId | None = None
         self._items_of = TranscriptItems().of
         self._items: dict[str, TranscriptItem] = {}
@@ -289,12 +295,17 @@ class TranscriptBinding(QObject):
         view.editor_host.edited.connect(self._note_edit)
         self._edit_timer.timeout.connect(self._save_edits)
         self._desk.changed.connect(self.refresh)
+        self._quotes.changed.connect(self.refresh)
         self._turns.text_arrived.connect(self._on_text_arrived)
         self._turns.line_changed.connect(self._on_line_changed)
 
     def _true_items(self, conversation_id: ConversationId) -> tuple[TranscriptItem, ...]:
         conversation = self._desk.get(conversation_id)
-        return self._items_of(conversation, self._turns.live, self._editing)
+        items = self._items_of(conversation, self._turns.live, self._editing)
+        quotes = self._quotes.of(conversation)
+        if not any(quotes.values()):
+            return items
+        return tuple(_with_quotes(item, quotes.get(NodeId(item.key), ())) for item in items)
 
     def _begin_streaming(self, items: tuple[TranscriptItem, ...]) -> None:
         for item in items:
@@ -401,3 +412,11 @@ class TranscriptBinding(QObject):
     def _show_neighbour(self, key: str, step: int) -> None:
         if self._shown is not None:
             self._chat.show_neighbour(self._shown, NodeId(key), step)
+
+
+def _with_quotes(item: TranscriptItem, quotes: Sequence[QuotedDocument]) -> TranscriptItem:
+    if not quotes or item.status is ItemStatus.STREAMING:
+        return item
+    return replace(
+        item, quotes=tuple(QuotedFile(one.document.name, len(one.ranges)) for one in quotes)
+    )
