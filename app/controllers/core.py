@@ -33,9 +33,11 @@ from app.controllers.data_folder import DataFolder
 from app.controllers.deletions import Deletions
 from app.controllers.desk import Desk
 from app.controllers.diagnostics import Diagnostics
+from app.controllers.document_files import DocumentFiles
 from app.controllers.exports import Exports
 from app.controllers.file_openings import FileOpenings
 from app.controllers.first_return import FirstReturn
+from app.controllers.folder_documents import FolderDocuments
 from app.controllers.folder_search import FolderSearch
 from app.controllers.folders import FoldersController
 from app.controllers.history import VisitHistory
@@ -230,6 +232,8 @@ class Core(QObject):
             openings,
             seams.origin,
         )
+        self.documents = FolderDocuments()
+        self.document_files = DocumentFiles(openings, self.folders)
         self.quotes = QuoteSearch()
         self.memory_map = MemoryMap(self.bridge, self.preferences)
         self.chat_states = ChatStates(self.bridge, self.memory_map)

@@ -77,16 +77,24 @@ class FoldersController(QObject):
         )
         return made
 
-    def change(self, folder: Folder) -> None:
-        """Replace the values of a folder. Undo brings back the earlier ones."""
+    def change(self, folder: Folder, name: str = words.CHANGE_FOLDER) -> None:
+        """Replace the values of a folder. Undo brings back the earlier ones.
+
+        name: name of the undo step.
+        """
         before, folder = self.get(folder.folder_id), clean_folder(folder)
         if before is not None and folder != before:
             self._put(folder)
             self._undo.add(
-                words.CHANGE_FOLDER,
+                name,
                 lambda: self._put_back(before),
                 redo=lambda: self._put_back(folder),
             )
+
+    def note_files(self, folder: Folder) -> None:
+        """Store what is known of the files of a folder's documents. There is nothing to undo."""
+        if self.get(folder.folder_id) is not None:
+            self._put(folder)
 
     def rename(self, folder_id: FolderId, name: str) -> None:
         """Rename a folder. An empty name changes nothing."""

@@ -32,6 +32,7 @@ from app.controllers.origin import Origin
 from app.controllers.turns import Turns
 from app.controllers.undo import UndoList
 from app.controllers.unseen import UnseenAnswers
+from app.conversation.folder import Folder
 from app.conversation.placement import NO_PLACE, FolderId, Placement
 from app.conversation.tree import Conversation, ConversationSummary, summary_of
 from app.store.conversations import ConversationStore
@@ -63,6 +64,7 @@ class LibraryController(QObject):
         super().__init__()
         self._store = store
         self._desk = desk
+        self._folders = folders
         self._origin = origin
         self.listed = ListedChats()
         self.deleted = DeletedChats(store, desk, turns, self.listed, undo, self.failed.emit)
@@ -107,6 +109,10 @@ class LibraryController(QObject):
         if summary is None:
             return self._new_chats.place(conversation_id)
         return summary.placement
+
+    def folder_of(self, conversation_id: ConversationId) -> Folder | None:
+        """Return the folder of a conversation, also if that is not listed yet."""
+        return self._folders.get(self.placement(conversation_id).folder_id)
 
     def new_chat(self, folder_id: FolderId | None = None) -> None:
         """Show a new conversation, unless the one on show is new, unchanged and in the same folder."""

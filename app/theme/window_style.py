@@ -23,7 +23,7 @@ LABEL_TYPES = {
 }
 
 SHEETS = (
-    "#messageSheet", "#folderSheet", "#presetSheet", "#deletedSheet", "#shortcuts", "#remembering",
+    "#messageSheet", "#folderSheet", "#documentsSheet", "#presetSheet", "#deletedSheet", "#shortcuts", "#remembering",
 )  # fmt: skip
 # Largest zoom of what stands in a bar: the tabs of the settings, the height of the model button.
 TAB_ZOOM = 1.5
@@ -148,7 +148,9 @@ QPushButton#sidebarFooter:focus {{ border-color: {colors.accent}; }}
 #settings, #models, #memory, #why, #branches, #compare, #picture, #fileTextWindow {{
   background: {colors.canvas};
 }}
-#modelDefaults, #deletedSheet, #folderSheet, #messageSheet {{ background: {colors.canvas}; }}
+#modelDefaults, #deletedSheet, #folderSheet, #documentsSheet, #messageSheet {{
+  background: {colors.canvas};
+}}
 #settingsLine {{ background: {colors.hairline}; }}
 #inspector {{ background: {colors.canvas}; border-left: 1px solid {colors.hairline}; }}
 #findBar {{ background: {colors.canvas}; border-bottom: 1px solid {colors.hairline}; }}

@@ -44,6 +44,7 @@ class Chip:
     is_opening: bool = False  # True while its text is extracted
     picture: AttachedPicture | None = None
     sizes: tuple[SizeChoice, ...] = ()  # choices of the size of a picture; empty if there is one
+    from_folder: bool = False  # True: a document of the folder in which the chat was begun
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +173,13 @@ def sent_chip(file: Attachment) -> Chip:
         tip = f"{file.name}\n{size}"
         return Chip(name=file.name, kind=file.kind, details=size, tip=tip, picture=file.picture)
     details = file.part or (words.num_pages(file.num_pages) if file.num_pages else "")
-    return Chip(name=file.name, kind=file.kind, details=details, tip=file.name)
+    return Chip(
+        name=file.name,
+        kind=file.kind,
+        details=details,
+        tip=file.name,
+        from_folder=file.from_folder,
+    )
 
 
 def reading_note(

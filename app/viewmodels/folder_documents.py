@@ -18,6 +18,7 @@ class DocumentState(Enum):
     IN_MEMORY = auto()  # ready
     ON_DISK = auto()  # ready: the first answer reads the state from disk
     TOO_LONG = auto()  # no room in the context of the model
+    NO_MEMORY = auto()  # all documents together need more than the memory for chats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +44,7 @@ class FolderDocumentsStatus:
     num_read: int = 0  # tokens that are ready, also while the rest is being read
     seconds_left: float | None = None  # until all is read; None if not known or not being read
     is_paused: bool = False  # True: the user has paused reading in idle time
-    on_battery: bool = False  # True: reading waits until the computer has mains power
+    is_off: bool = False  # True: reading ahead is off in the settings
     problem: Problem | None = None  # the reason why the documents cannot be read, if any
 
     @property

@@ -71,6 +71,7 @@ class TranscriptItem:
     can_delete: bool = False
     editing: bool = False  # True if the message is open in an editor
     files: tuple[Chip, ...] = ()  # attached files of a user message
+    folder: str = ""  # name of the folder of the documents in `files`; empty if it is unknown
     quotes: tuple[QuotedFile, ...] = ()  # documents with words of the answer
 
     @property

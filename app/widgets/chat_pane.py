@@ -99,7 +99,7 @@ class ChatPane(QWidget):
             pictures,
             self,
         )
-        self.texts = DocumentTexts(theme, core, self.view)
+        self.texts = DocumentTexts(theme, core, self.view, self.attaching)
         # cards and lines above the composer, in order
         self._lines = (
             self.app_notice, self.notice, self.gone_model, self.model_question,

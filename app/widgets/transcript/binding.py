@@ -13,6 +13,7 @@ from app.controllers.desk import Desk
 from app.controllers.library import LibraryController
 from app.controllers.quote_search import QuoteSearch
 from app.controllers.turns import Turns
+from app.conversation.folder import Folder
 from app.conversation.quotes import QuotedDocument, QuotedFile
 from app.conversation.tree import DraftEdit, NodeId, shown_path
 from app.theme.tokens import Millis
@@ -302,7 +303,10 @@ class TranscriptBinding(QObject):
     def _true_items(self, conversation_id: ConversationId) -> tuple[TranscriptItem, ...]:
         conversation = self._desk.get(conversation_id)
         items = self._items_of(conversation, self._turns.live, self._editing)
+        folder = self._library.folder_of(conversation_id)
         quotes = self._quotes.of(conversation)
+        if folder is not None:
+            items = tuple(_with_folder(item, folder) for item in items)
         if not any(quotes.values()):
             return items
         return tuple(_with_quotes(item, quotes.get(NodeId(item.key), ())) for item in items)
@@ -420,3 +424,13 @@ def _with_quotes(item: TranscriptItem, quotes: Sequence[QuotedDocument]) -> Tran
     return replace(
         item, quotes=tuple(QuotedFile(one.document.name, len(one.ranges)) for one in quotes)
     )
+
+
+def _with_folder(item: TranscriptItem, folder: Folder) -> TranscriptItem:
+    """Name the folder of a message's documents, if this folder has documents with all their names.
+
+    The chat may have been begun in another folder.
+    """
+    names = {chip.name for chip in item.files if chip.from_folder}
+    known = {one.attachment.name for one in folder.documents}
+    return replace(item, folder=folder.name) if names and names <= known else item

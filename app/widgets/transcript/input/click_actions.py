@@ -91,7 +91,12 @@ class ClickActions(QObject):
                 self.file_requested.emit(layout.item.key, int(target.link))
             case RowAction.OPEN_QUOTE:
                 self.quote_requested.emit(layout.item.key, int(target.link))
-            case RowAction.TOGGLE_THINKING | RowAction.TOGGLE_FOLD | RowAction.TOGGLE_DETAILS:
+            case (
+                RowAction.TOGGLE_THINKING
+                | RowAction.TOGGLE_FOLD
+                | RowAction.TOGGLE_DETAILS
+                | RowAction.TOGGLE_DOCUMENTS
+            ):
                 self._toggle(click)
             case RowAction.TOGGLE_WRAP:
                 self._wrap(click)

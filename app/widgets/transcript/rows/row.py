@@ -52,6 +52,7 @@ class RowAction(Enum):
     TOGGLE_FOLD = auto()
     TOGGLE_DETAILS = auto()
     COPY_DETAILS = auto()
+    TOGGLE_DOCUMENTS = auto()  # show or hide the documents of the folder
     OPEN_LINK = auto()
     OPEN_FILE = auto()
     OPEN_PICTURE = auto()
