@@ -38,6 +38,7 @@ class DocumentFiles(QObject):
     """Changes the documents of folders. Each change can be undone."""
 
     changed = Signal(object)  # argument: FolderId whose openings or states of files have changed
+    added = Signal(object, int)  # arguments: FolderId, number of files that are now documents
     # arguments: FolderId, tuple of sentences about files that were not added
     refused = Signal(object, object)
 
@@ -174,6 +175,7 @@ class DocumentFiles(QObject):
         if added:
             documents = (*folder.documents, *added)
             self._folders.change(replace(folder, documents=documents), words.add(len(added)))
+            self.added.emit(folder_id, len(added))
 
     def _replace(
         self, folder_id: FolderId, before: FolderDocument, after: FolderDocument, name: str

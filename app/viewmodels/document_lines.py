@@ -10,7 +10,7 @@ from app.conversation.folder import Folder, FolderDocument
 from app.viewmodels import figures
 from app.viewmodels.chat_state import ChatState
 from app.viewmodels.folder_documents import DocumentState, FolderDocumentsStatus
-from app.words import folder_documents as words, units
+from app.words import folder_documents as words
 
 _STATES = {
     DocumentState.NO_MODEL: "",
@@ -42,7 +42,7 @@ class FileState(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentRow:
+class DocumentLine:
     """A row of the list of documents."""
 
     name: str
@@ -59,7 +59,7 @@ def document_rows(
     folder: Folder,
     status: FolderDocumentsStatus | None,
     files: Mapping[DocumentKey, FileState],
-) -> list[DocumentRow]:
+) -> list[DocumentLine]:
     """Return the rows of the documents, in the order in which the model reads them.
 
     Args:
@@ -70,17 +70,17 @@ def document_rows(
     return [_row(document, status, files) for document in folder.documents]
 
 
-def opening_row(name: str, share: float | None) -> DocumentRow:
+def opening_row(name: str, share: float | None) -> DocumentLine:
     """Return the row of a file whose text is being extracted. share: None if unknown."""
     percent = "" if not share else f" · {figures.percent(share)}"
-    return DocumentRow(name, f"{words.OPENING}{percent}", is_opening=True)
+    return DocumentLine(name, f"{words.OPENING}{percent}", is_opening=True)
 
 
 def _row(
     document: FolderDocument,
     status: FolderDocumentsStatus | None,
     files: Mapping[DocumentKey, FileState],
-) -> DocumentRow:
+) -> DocumentLine:
     file = document.attachment
     known = () if status is None else status.documents
     found = next((one for one in known if one.digest == file.digest), None)
@@ -90,7 +90,7 @@ def _row(
         parts += [words.num_tokens(found.num_tokens), _STATES[found.state]]
     if file_state is not None:
         parts.append(words.CHANGED if file_state is FileState.CHANGED else words.GONE)
-    return DocumentRow(file.name, " · ".join(filter(None, parts)), file_state)
+    return DocumentLine(file.name, " · ".join(filter(None, parts)), file_state)
 
 
 def summary_line(status: FolderDocumentsStatus, model_name: str) -> str:
@@ -98,7 +98,7 @@ def summary_line(status: FolderDocumentsStatus, model_name: str) -> str:
     parts = [words.num_tokens(status.num_tokens), _state(status, model_name)]
     left = status.num_left
     if left is not None and status.state not in _PROBLEMS:
-        parts.append(words.leaves(units.tokens(left)))
+        parts.append(words.leaves(left))
     return " · ".join(filter(None, parts))
 
 

@@ -42,7 +42,7 @@ from app.theme.palette import Theme
 from app.theme.tokens import Size, Space, Type
 from app.viewmodels.direction import isolated
 from app.viewmodels.document_lines import (
-    DocumentRow,
+    DocumentLine,
     FileState,
     can_pause,
     document_rows,
@@ -56,8 +56,10 @@ from app.widgets.line_height import Sentences
 from app.widgets.row_painting import paint_row_ground
 from app.words import folder_documents as words
 
-_ROW = Qt.ItemDataRole.UserRole  # data of an item: its DocumentRow
-_LINES = 5  # rows that are visible without scrolling
+_ROW = Qt.ItemDataRole.UserRole  # data of an item: its DocumentLine
+_LINES = 5  # rows that are visible without scrolling, fewer in a low window
+_LEAST_LINES = 2
+_AROUND = 320  # height of the other parts of the sheet in px
 
 
 class DocumentsSheet(QDialog):
@@ -75,13 +77,13 @@ class DocumentsSheet(QDialog):
         self.setObjectName("documentsSheet")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(words.title(folder.name))
-        self.setFixedWidth(Size.PICKER_WIDTH)
+        self.setFixedWidth(_width(theme, self))
         self.setAcceptDrops(True)
         self._core = core
         self._folder_id: FolderId = folder.folder_id
         self._open_text = open_text
         self._files = core.document_files
-        self.list = _DocumentList(theme, self)
+        self.list = _DocumentList(theme, parent.window().height(), self)
         self.summary = Sentences(self, "small")
         self.note = Sentences(self, "small", words.NOTE)
         self.refusal = Sentences(self, "small")
@@ -178,8 +180,8 @@ class DocumentsSheet(QDialog):
         self.list.show_rows(rows)
         facts = core.models.status.facts
         model_name = "" if facts is None else core.models.status.name or facts.title
-        has_status = status is not None and folder.documents
-        self.summary.setText(summary_line(status, model_name) if status and has_status else "")
+        summary = "" if status is None else summary_line(status, model_name)
+        self.summary.setText(summary if folder.documents else words.NONE)
         self.summary.setVisible(bool(self.summary.text()))
         self.pause_button.setVisible(can_pause(status))
         is_paused = status is not None and status.is_paused
@@ -247,23 +249,24 @@ class _DocumentList(QListWidget):
 
     delete_pressed = Signal()
 
-    def __init__(self, theme: Theme, parent: QWidget) -> None:
+    def __init__(self, theme: Theme, window_height: int, parent: QWidget) -> None:
         super().__init__(parent)
-        self._theme = theme
         self.setItemDelegate(_DocumentDelegate(theme, self))
         self.setAccessibleName(words.DOCUMENTS)
         self.setMouseTracking(True)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setFixedHeight(_LINES * _row_height(theme))
+        row = _row_height(theme)
+        room = window_height - round(_AROUND * max(1.0, theme.zoom))
+        self.setFixedHeight(max(_LEAST_LINES, min(_LINES, room // row)) * row)
 
-    def row_at(self, place: int) -> DocumentRow:
+    def row_at(self, place: int) -> DocumentLine:
         row = self.item(place).data(_ROW)
-        assert isinstance(row, DocumentRow)
+        assert isinstance(row, DocumentLine)
         return row
 
-    def show_rows(self, rows: list[DocumentRow]) -> None:
+    def show_rows(self, rows: list[DocumentLine]) -> None:
         """Show rows. Rows that stay at their place keep the selection and the focus."""
         while self.count() > len(rows):
             self.takeItem(self.count() - 1)
@@ -300,7 +303,7 @@ class _DocumentDelegate(QStyledItemDelegate):
         index: QModelIndex | QPersistentModelIndex,
     ) -> None:
         row = index.data(_ROW)
-        assert isinstance(row, DocumentRow)
+        assert isinstance(row, DocumentLine)
         theme, colors = self._theme, self._theme.colors
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -333,6 +336,11 @@ class _DocumentDelegate(QStyledItemDelegate):
         self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
     ) -> QSize:
         return QSize(0, _row_height(self._theme))
+
+
+def _width(theme: Theme, sheet: QWidget) -> int:
+    wanted = round(Size.PICKER_WIDTH * max(1.0, theme.zoom))
+    return min(wanted, sheet.screen().availableSize().width())
 
 
 def _row_height(theme: Theme) -> int:

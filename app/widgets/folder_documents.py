@@ -24,6 +24,7 @@ from app.widgets.file_drop import FileDrop
 from app.widgets.folder_sheet import FolderSheet
 from app.widgets.pane_toast import PaneToast
 from app.widgets.sidebar import Sidebar
+from app.words import folder_documents as words
 
 
 class DocumentsOfFolders(QObject):
@@ -52,6 +53,7 @@ class DocumentsOfFolders(QObject):
         pane.empty.documents_requested.connect(self.open)
         chats.files_dragged.connect(self._on_dragged)
         chats.files_dropped.connect(self._on_dropped)
+        core.document_files.added.connect(self._on_added)
         core.document_files.refused.connect(self._on_refused)
         for changed in (core.documents.changed, core.folders.changed, core.models.status_changed):
             changed.connect(chats.viewport().update)
@@ -98,6 +100,12 @@ class DocumentsOfFolders(QObject):
             self._pane.attaching.drop(mime)
         else:
             self._core.document_files.add(row.folder_id, local_paths(mime))
+
+    def _on_added(self, folder_id: FolderId, count: int) -> None:
+        """Say that dropped files are documents. An open sheet of the folder shows them."""
+        folder = self._core.folders.get(folder_id)
+        if folder is not None and folder_id not in self._sheets:
+            self._toast.say(words.added(count, folder.name))
 
     def _on_refused(self, folder_id: FolderId, sentences: Sequence[str]) -> None:
         """Say why files are no documents. An open sheet of the folder says it itself."""

@@ -84,9 +84,9 @@ def share_read(percent: str, time_left: str) -> str:
     return f"{percent} read{left}"
 
 
-def leaves(num_tokens: str) -> str:
-    """Return what the documents leave of the context."""
-    return f"leaves {num_tokens} of the context"
+def leaves(number: int) -> str:
+    """Return the number of tokens that the documents leave of the context."""
+    return f"leaves {number:,} of the context"
 
 
 def too_long(model_name: str) -> str:
@@ -132,10 +132,6 @@ def already(name: str) -> str:
 
 def too_many(limit: int) -> str:
     return f"A folder can have up to {limit} documents."
-
-
-def unchanged(name: str) -> str:
-    return f"“{name}” has the same text as before."
 
 
 def added(count: int, folder: str) -> str:

@@ -100,7 +100,11 @@ def set_status(
         context_len=132_000,
     )
     status = replace(status, **values)  # pyright: ignore[reportArgumentType] - fields by name
-    monkeypatch.setattr(stage.core.documents, "status", lambda _folder_id: status)
+
+    def status_of(_folder_id: FolderId) -> FolderDocumentsStatus:
+        return status
+
+    monkeypatch.setattr(stage.core.documents, "status", status_of)
     stage.core.documents.changed.emit(folder_id)
     stage.settle()
 
@@ -176,6 +180,7 @@ def test_files_dropped_on_a_folder_are_its_documents_and_elsewhere_go_to_the_cha
     stage.wait_until(lambda: not stage.core.attachments.is_opening(stage.core.library.current))
     stage.settle()
     assert names(stage, folder_id) == ["notes.txt"]
+    assert stage.window.toast.text == "Added 1 document to “Work”"
     assert [chip.chip.name for chip in stage.composer.files.chips] == ["rules.txt"]
 
 
@@ -184,19 +189,19 @@ def test_files_dropped_on_a_folder_are_its_documents_and_elsewhere_go_to_the_cha
     [
         (
             {"state": DocumentState.IN_MEMORY},
-            "60,000 tokens · ready · leaves 72,000 tokens of the context",
+            "60,000 tokens · ready · leaves 72,000 of the context",
         ),
         (
             {"state": DocumentState.ON_DISK},
-            "60,000 tokens · ready on disk · leaves 72,000 tokens of the context",
+            "60,000 tokens · ready on disk · leaves 72,000 of the context",
         ),
         (
             {"state": DocumentState.READING, "num_read": 24_000, "seconds_left": 130.0},
-            "60,000 tokens · 40% read · about 2 min left · leaves 72,000 tokens of the context",
+            "60,000 tokens · 40% read · about 2 min left · leaves 72,000 of the context",
         ),
         (
             {"state": DocumentState.WAITING, "num_read": 24_000, "is_paused": True},
-            "60,000 tokens · 40% read · paused · leaves 72,000 tokens of the context",
+            "60,000 tokens · 40% read · paused · leaves 72,000 of the context",
         ),
         (
             {"state": DocumentState.TOO_LONG, "num_tokens": 140_000},
@@ -228,7 +233,11 @@ def test_pause_button_pauses_and_resumes_only_while_there_is_something_to_read(
     folder_id = make_folder(stage, notes)
     sheet = open_sheet(stage, folder_id)
     paused: list[bool] = []
-    monkeypatch.setattr(stage.core.documents, "pause", lambda _folder, value: paused.append(value))
+
+    def pause(_folder_id: FolderId, value: bool) -> None:
+        paused.append(value)
+
+    monkeypatch.setattr(stage.core.documents, "pause", pause)
     set_status(stage, monkeypatch, folder_id, state=DocumentState.READING)
     sheet.pause_button.click()
     set_status(stage, monkeypatch, folder_id, is_paused=True)

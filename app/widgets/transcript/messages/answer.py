@@ -335,9 +335,11 @@ class AnswerContent:
             rows.append(CutRow(look, item.cut, cut_link(item)))
         if item.problem is not None:
             rows.append(ErrorRow(look, item.problem, is_open=self._details_open))
-        rows += [QuoteRow(look, place, file) for place, file in enumerate(item.quotes)]
         for row in rows:
-            row.gap = look.px(Space.XS if isinstance(row, QuoteRow) else Space.M)
+            row.gap = look.px(Space.M)
+        quotes = [QuoteRow(look, place, file) for place, file in enumerate(item.quotes)]
+        _set_gap(quotes, look.px(Space.S))
+        rows += quotes
         footer = self._footer()
         footer.gap = look.px(Space.HAIR)  # small, because the buttons have empty space at their top
         return [*rows, footer]
