@@ -22,6 +22,8 @@ from app.conversation.placement import FolderId
 from app.viewmodels.document_lines import DocumentKey, FileState, key_of, names_of
 from app.words import folder_documents as words
 
+_Seen = tuple[int, float]  # size of a file in bytes, time of its modification in Unix seconds
+
 
 @dataclass(slots=True, eq=False)
 class _AddedBatch:
@@ -51,6 +53,8 @@ class DocumentFiles(QObject):
         # State of each document's file that is not as it was read.
         self._states: dict[FolderId, dict[DocumentKey, FileState]] = {}
         self._looked: set[FolderId] = set()  # folders whose files are being compared
+        # Size and time of each file whose text was compared last, so that it is compared once.
+        self._compared: dict[DocumentKey, _Seen] = {}
         folders.changed.connect(self._drop_states)
 
     def opening(self, folder_id: FolderId) -> list[tuple[Path, float | None]]:
@@ -185,19 +189,24 @@ class DocumentFiles(QObject):
             documents = tuple(after if one == before else one for one in folder.documents)
             self._folders.change(replace(folder, documents=documents), name)
 
-    def _on_looked(self, folder_id: FolderId, found: Sequence[tuple[FolderDocument, bool]]) -> None:
+    def _on_looked(
+        self, folder_id: FolderId, found: Sequence[tuple[FolderDocument, _Seen | None]]
+    ) -> None:
         """Note the files that are gone, and extract those that may have another text."""
         self._looked.discard(folder_id)
-        states = {key_of(one): FileState.GONE for one, is_there in found if not is_there}
-        earlier = self._states.get(folder_id, {})
-        for document, is_there in found:
-            if not is_there:
+        states = {key_of(one): FileState.GONE for one, seen in found if seen is None}
+        earlier = self.states(folder_id)
+        for document, seen in found:
+            key = key_of(document)
+            if seen is None:
                 continue
-            if key_of(document) in earlier:
-                states[key_of(document)] = FileState.CHANGED
-            self._openings.read_document(
-                Path(document.path), partial(self._on_compared, folder_id, document)
-            )
+            if earlier.get(key) is FileState.CHANGED:
+                states[key] = FileState.CHANGED
+            if self._compared.get(key) != seen or key not in states:
+                self._compared[key] = seen
+                self._openings.read_document(
+                    Path(document.path), partial(self._on_compared, folder_id, document)
+                )
         self._set_states(folder_id, states)
 
     def _on_compared(
@@ -244,15 +253,16 @@ def _has_same_text(one: FolderDocument, other: FolderDocument) -> bool:
     return one.attachment.digest == other.attachment.digest
 
 
-def _stat_all(documents: Sequence[FolderDocument]) -> list[tuple[FolderDocument, bool]]:
-    """Return the documents whose files are gone (False), or have another size or time (True)."""
-    found: list[tuple[FolderDocument, bool]] = []
+def _stat_all(documents: Sequence[FolderDocument]) -> list[tuple[FolderDocument, _Seen | None]]:
+    """Return the documents whose files are gone (None), or have another size or time."""
+    found: list[tuple[FolderDocument, _Seen | None]] = []
     for document in documents:
         try:
             stat = Path(document.path).stat()
         except OSError:
-            found.append((document, False))
+            found.append((document, None))
             continue
-        if (stat.st_size, stat.st_mtime) != (document.size, document.modified_at):
-            found.append((document, True))
+        seen = stat.st_size, stat.st_mtime
+        if seen != (document.size, document.modified_at):
+            found.append((document, seen))
     return found

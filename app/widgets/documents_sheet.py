@@ -77,7 +77,7 @@ class DocumentsSheet(QDialog):
         self.setObjectName("documentsSheet")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(words.title(folder.name))
-        self.setFixedWidth(_width(theme, self))
+        self.setFixedWidth(_width(theme, parent.window()))
         self.setAcceptDrops(True)
         self._core = core
         self._folder_id: FolderId = folder.folder_id
@@ -338,9 +338,10 @@ class _DocumentDelegate(QStyledItemDelegate):
         return QSize(0, _row_height(self._theme))
 
 
-def _width(theme: Theme, sheet: QWidget) -> int:
+def _width(theme: Theme, window: QWidget) -> int:
+    """Return a width that grows with the text, inside the main window."""
     wanted = round(Size.PICKER_WIDTH * max(1.0, theme.zoom))
-    return min(wanted, sheet.screen().availableSize().width())
+    return min(wanted, max(Size.PICKER_WIDTH, window.width() - 2 * Space.XL))
 
 
 def _row_height(theme: Theme) -> int:

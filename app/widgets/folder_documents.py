@@ -57,6 +57,7 @@ class DocumentsOfFolders(QObject):
         core.document_files.refused.connect(self._on_refused)
         for changed in (core.documents.changed, core.folders.changed, core.models.status_changed):
             changed.connect(chats.viewport().update)
+        core.folders.changed.connect(lambda: pane.transcript.refresh(core.library.current))
         app = QGuiApplication.instance()
         assert isinstance(app, QGuiApplication)
         app.applicationStateChanged.connect(self._on_activated)

@@ -99,7 +99,7 @@ def set_status(
         num_tokens=60_000,
         context_len=132_000,
     )
-    status = replace(status, **values)  # pyright: ignore[reportArgumentType] - fields by name
+    status = replace(status, **values)
 
     def status_of(_folder_id: FolderId) -> FolderDocumentsStatus:
         return status
