@@ -70,6 +70,11 @@ def automatic(size: str) -> str:
     return f"Automatic, {size}" if size else "Automatic"
 
 
+def documents(folder: str) -> str:
+    """Return the name of the documents of a folder; of a deleted one if it is empty."""
+    return f"Documents of {folder}" if folder else "Documents of a deleted folder"
+
+
 def sizes(*, memory: str, disk: str) -> str:
     """Return the bytes of one part, in the map."""
     on_disk = f"{disk} on disk" if disk else ""
