@@ -38,6 +38,7 @@ from app.bridge.engine_bridge import EngineBridge
 from app.controllers.chat import ChatController
 from app.controllers.chat_models import ChatModels
 from app.controllers.desk import Desk
+from app.controllers.folder_documents import FolderDocuments
 from app.controllers.library import LibraryController
 from app.controllers.models import ModelsController
 from app.controllers.requests import (
@@ -75,8 +76,10 @@ class ReadAheadController(QObject):
         chat_models: ChatModels,
         library: LibraryController,
         chat: ChatController,
+        documents: FolderDocuments,
     ) -> None:
         super().__init__()
+        self._documents = documents
         self._engine = bridge.engine
         self._desk = desk
         self._turns = turns
@@ -102,6 +105,7 @@ class ReadAheadController(QObject):
         desk.expected.connect(self._on_expected)
         library.current_changed.connect(self._on_shown)
         library.list_changed.connect(self._send_pins)
+        documents.ids_changed.connect(self._send_pins)
         library.discarded.connect(self._withdraw)
         library.deleted.removed.connect(self._on_removed)
         models.status_changed.connect(self._on_status_changed)
@@ -241,4 +245,4 @@ class ReadAheadController(QObject):
         return self._sent is not None and self._sent.conversation_id == conversation_id
 
     def _send_pins(self) -> None:
-        self._engine.pin(self._library.listed.kept_ready)
+        self._engine.pin(self._library.listed.kept_ready | self._documents.ids)

@@ -24,7 +24,13 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Final
 
-from app.conversation.attachments import Attachment, PromptText, join_prompts, prompt_text
+from app.conversation.attachments import (
+    Attachment,
+    PromptText,
+    join_prompts,
+    own_files,
+    prompt_text,
+)
 from app.conversation.readers import readers_of, writer_of
 from app.conversation.replies import resume_reply
 from app.conversation.text import message_text
@@ -258,7 +264,7 @@ def _user_node(
     *,
     now: float,
 ) -> MessageNode:
-    if not text.strip() and all(one.from_folder for one in attachments):
+    if not text.strip() and not own_files(attachments):
         raise EmptyMessageError("")
     return MessageNode(
         node_id=node_id,

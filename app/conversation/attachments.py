@@ -179,6 +179,11 @@ def view_size(width: int, height: int, size: PictureSize) -> tuple[int, int]:
     return shown_width, max(1, min(math.floor(height * scale), area // shown_width))
 
 
+def own_files(attachments: Iterable[Attachment]) -> tuple[Attachment, ...]:
+    """Return the attachments of a message without the documents of its folder."""
+    return tuple(one for one in attachments if not one.from_folder)
+
+
 def digest_of(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 

@@ -7,15 +7,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Final
 
-from app.conversation.attachments import MAX_DOCUMENTS, Attachment
+from app.conversation.attachments import MAX_DOCUMENTS, Attachment, digest_of
 from app.conversation.placement import FolderId
 from app.conversation.preset import Preset, apply_preset
 from app.conversation.text import clean_text, one_line
 from app.conversation.tree import Conversation, has_messages
 from app.words import folders as words
+from engine.questions import NextPrompt
+from engine.types import ConversationId
 
 FOLDER_NAME_LEN = 80
+# Beginning of the ids under which the engine keeps the state of documents. No conversation has such an id.
+DOCUMENTS_PREFIX: Final = "documents:"
+_DIGEST_LEN = 16  # hexadecimal digits
 
 
 class FolderColor(StrEnum):
@@ -81,6 +87,22 @@ def begin_in_folder(conv: Conversation, folder: Folder, preset: Preset | None) -
     if folder.system_prompt.strip():
         begun = replace(begun, system_prompt=folder.system_prompt)
     return with_documents(begun, folder)
+
+
+def documents_id(folder_id: FolderId, prompt: NextPrompt) -> ConversationId:
+    """Return the id under which the engine keeps the state of a folder's documents.
+
+    prompt: the beginning of a new conversation in the folder. Another beginning has another id.
+    """
+    values = (prompt.messages, prompt.thinking, prompt.keep_thinking)
+    digest = digest_of(repr(values))[:_DIGEST_LEN]
+    return ConversationId(f"{DOCUMENTS_PREFIX}{folder_id}:{digest}")
+
+
+def documents_of(conversation_id: ConversationId) -> FolderId | None:
+    """Return the folder whose documents the engine keeps under an id. None: it is a conversation."""
+    prefix, folder_id, *_ = f"{conversation_id}::".split(":")
+    return FolderId(folder_id) if f"{prefix}:" == DOCUMENTS_PREFIX else None
 
 
 def with_documents(conv: Conversation, folder: Folder | None) -> Conversation:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NewType, TypeVar
 
-from app.conversation.attachments import Attachment
+from app.conversation.attachments import Attachment, own_files
 from app.conversation.placement import NO_PLACE, Placement
 from app.conversation.text import clean_text, one_line, title_from
 from app.words import window as words
@@ -290,7 +290,7 @@ def set_title(conv: Conversation, title: str) -> Conversation:
 
 def first_title(message: MessageNode) -> str:
     """Return the title from the first message: its first line, else the name of its first file."""
-    names = [one.name for one in message.attachments if not one.from_folder]
+    names = [one.name for one in own_files(message.attachments)]
     return title_from(message.content) or next(iter(names), "")
 
 

@@ -78,9 +78,10 @@ def file_sizes(
         counted: the size of the next prompt.
         read: number of tokens at the start of the prompt that are cached or fed.
     """
-    if counted is None or len(counted.part_ends) != len(files) + 1:
+    # Documents of the folder stand before the files.
+    ends = () if counted is None else counted.part_ends[-1 - len(files) :]
+    if len(ends) != len(files) + 1:
         return None
-    ends = counted.part_ends
     return [
         FileSize(end - start, min(max(0, read - start), end - start))
         for start, end in pairwise(ends)

@@ -1,388 +1,259 @@
-"""The documents of a folder in the window: sheet, drops, marks, empty chat, first message."""
+"""Documents of folders: read in idle time, kept ready, and begun with in new chats."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-
-import pytest
-from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
-from PySide6.QtGui import QDragEnterEvent, QDragMoveEvent, QDropEvent, QGuiApplication
-from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QWidget
 
 from app.conversation.attachments import make_attachment
 from app.conversation.folder import Folder, FolderDocument
 from app.conversation.placement import FolderId
-from app.viewmodels.document_lines import FileState, key_of
-from app.viewmodels.folder_documents import DocumentState, DocumentStatus, FolderDocumentsStatus
-from app.widgets.commands import CommandId
-from app.widgets.documents_sheet import DocumentsSheet
-from app.widgets.folder_sheet import FolderSheet
-from app.widgets.text_window import TextWindow
-from app.widgets.transcript.rows.row import RowAction
-from app.words import folder_documents as words
-from tests.fakes.stage import Key, Stage
+from app.conversation.tree import shown_path
+from app.settings import Settings
+from app.viewmodels.folder_documents import DocumentState, FolderDocumentsStatus
+from engine.events import IdleKind, IdleStopped, IdleWorking
+from engine.questions import Forget, HeldChat, HeldChats, ReportChats
+from engine.types import ConversationId
+from tests.app.conftest import MakeStage
+from tests.fakes.stage import Stage
 
-pytestmark = pytest.mark.qt_log_ignore("does not support (raise|grabbing)", extend=True)
-
-
-def file_at(path: Path, text: str) -> Path:
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
-@pytest.fixture
-def notes(tmp_path: Path) -> Path:
-    return file_at(tmp_path / "notes.txt", "The meeting is on Monday.")
-
-
-@pytest.fixture
-def rules(tmp_path: Path) -> Path:
-    return file_at(tmp_path / "rules.txt", "Nobody may be late.")
-
-
-def make_folder(stage: Stage, *paths: Path) -> FolderId:
-    made = stage.core.folders.create(Folder(folder_id=FolderId(""), name="Work"))
-    if paths:
-        add(stage, made.folder_id, *paths)
-    stage.settle()
-    return made.folder_id
-
-
-def add(stage: Stage, folder_id: FolderId, *paths: Path) -> None:
-    stage.core.document_files.add(folder_id, paths)
-    stage.wait_until(lambda: not stage.core.document_files.opening(folder_id))
-    stage.settle()
-
-
-def folder_of(stage: Stage, folder_id: FolderId) -> Folder:
-    folder = stage.core.folders.get(folder_id)
-    assert folder is not None
-    return folder
-
-
-def names(stage: Stage, folder_id: FolderId) -> list[str]:
-    return [one.attachment.name for one in folder_of(stage, folder_id).documents]
-
-
-def open_sheet(stage: Stage, folder_id: FolderId) -> DocumentsSheet:
-    stage.window.documents.open(folder_of(stage, folder_id))
-    stage.settle()
-    return stage.window.findChildren(DocumentsSheet)[-1]
-
-
-def rows(sheet: DocumentsSheet) -> list[tuple[str, str]]:
-    found = [sheet.list.row_at(place) for place in range(sheet.list.count())]
-    return [(row.name, row.details) for row in found]
-
-
-def set_status(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch, folder_id: FolderId, **values: object
-) -> None:
-    """Let the documents have a state, as the controller would report it."""
-    folder = folder_of(stage, folder_id)
-    state = values.get("state", DocumentState.WAITING)
-    assert isinstance(state, DocumentState)
-    status = FolderDocumentsStatus(
-        folder_id=folder_id,
-        name=folder.name,
-        documents=tuple(
-            DocumentStatus(
-                name=one.attachment.name, digest=one.attachment.digest, num_tokens=1200, state=state
-            )
-            for one in folder.documents
-        ),
-        state=state,
-        num_tokens=60_000,
-        context_len=132_000,
-    )
-    status = replace(status, **values)
-
-    def status_of(_folder_id: FolderId) -> FolderDocumentsStatus:
-        return status
-
-    monkeypatch.setattr(stage.core.documents, "status", status_of)
-    stage.core.documents.changed.emit(folder_id)
-    stage.settle()
-
-
-def drop(widget: QWidget, at: QPoint, *paths: Path) -> None:
-    mime = QMimeData()
-    mime.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
-    copy, left = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton
-    none = Qt.KeyboardModifier.NoModifier
-    QApplication.sendEvent(widget, QDragEnterEvent(at, copy, mime, left, none))
-    QApplication.sendEvent(widget, QDragMoveEvent(at, copy, mime, left, none))
-    QApplication.sendEvent(widget, QDropEvent(QPointF(at), copy, mime, left, none))
-
-
-def test_added_files_are_documents_in_order_and_one_undo_removes_them(
-    stage: Stage, notes: Path, rules: Path
-) -> None:
-    folder_id = make_folder(stage)
-    sheet = open_sheet(stage, folder_id)
-    drop(sheet, QPoint(10, 10), notes, rules)
-    stage.wait_until(lambda: len(folder_of(stage, folder_id).documents) == 2)
-    stage.settle()
-    assert names(stage, folder_id) == ["notes.txt", "rules.txt"]
-    assert [name for name, _ in rows(sheet)] == ["notes.txt", "rules.txt"]
-    (stored,) = stage.rig.stored(lambda store: store.folders.load())
-    assert [one.attachment.text for one in stored.documents] == [
-        "The meeting is on Monday.",
-        "Nobody may be late.",
-    ]
-    sheet.done_button.click()
-    assert stage.core.undoing.name == "Add 2 documents"
-    stage.run(CommandId.UNDO)
-    assert names(stage, folder_id) == []
-    stage.run(CommandId.REDO)
-    assert names(stage, folder_id) == ["notes.txt", "rules.txt"]
-
-
-def test_key_removes_the_selected_documents(stage: Stage, notes: Path, rules: Path) -> None:
-    folder_id = make_folder(stage, notes, rules)
-    sheet = open_sheet(stage, folder_id)
-    QTest.keyClick(sheet.list, Key.Key_Delete)
-    stage.settle()
-    assert names(stage, folder_id) == ["rules.txt"]
-    assert [name for name, _ in rows(sheet)] == ["rules.txt"]
-    sheet.done_button.click()
-    stage.run(CommandId.UNDO)
-    assert names(stage, folder_id) == ["notes.txt", "rules.txt"]
-
-
-def test_refused_and_repeated_files_are_named_and_the_others_are_added(
-    stage: Stage, notes: Path, tmp_path: Path
-) -> None:
-    folder_id = make_folder(stage, notes)
-    sheet = open_sheet(stage, folder_id)
-    other = file_at(tmp_path / "other.txt", "More.")
-    add(stage, folder_id, tmp_path / "lost.txt", notes, other)
-    assert names(stage, folder_id) == ["notes.txt", "other.txt"]
-    assert sheet.refusal.text() == (
-        "“lost.txt” can’t be found.\n“notes.txt” is already a document of this folder."
-    )
-    assert sheet.refusal.isVisible()
-
-
-def test_files_dropped_on_a_folder_are_its_documents_and_elsewhere_go_to_the_chat(
-    stage: Stage, notes: Path, rules: Path
-) -> None:
-    folder_id = make_folder(stage)
-    view = stage.list
-    at = view.visualRect(view.model().index(stage.rows.index("Work"), 0)).center()
-    drop(view.viewport(), at, notes)
-    stage.wait_until(lambda: len(folder_of(stage, folder_id).documents) == 1)
-    drop(view.viewport(), QPoint(at.x(), view.viewport().height() - 4), rules)
-    stage.wait_until(lambda: not stage.core.attachments.is_opening(stage.core.library.current))
-    stage.settle()
-    assert names(stage, folder_id) == ["notes.txt"]
-    assert stage.window.toast.text == "Added 1 document to “Work”"
-    assert [chip.chip.name for chip in stage.composer.files.chips] == ["rules.txt"]
-
-
-@pytest.mark.parametrize(
-    ("values", "line"),
-    [
-        (
-            {"state": DocumentState.IN_MEMORY},
-            "60,000 tokens · ready · leaves 72,000 of the context",
-        ),
-        (
-            {"state": DocumentState.ON_DISK},
-            "60,000 tokens · ready on disk · leaves 72,000 of the context",
-        ),
-        (
-            {"state": DocumentState.READING, "num_read": 24_000, "seconds_left": 130.0},
-            "60,000 tokens · 40% read · about 2 min left · leaves 72,000 of the context",
-        ),
-        (
-            {"state": DocumentState.WAITING, "num_read": 24_000, "is_paused": True},
-            "60,000 tokens · 40% read · paused · leaves 72,000 of the context",
-        ),
-        (
-            {"state": DocumentState.TOO_LONG, "num_tokens": 140_000},
-            f"140,000 tokens · {words.too_long('Tiny')}",
-        ),
-        (
-            {"state": DocumentState.NO_MODEL, "num_tokens": None, "context_len": None},
-            "no model is loaded",
-        ),
-    ],
+ONE, TWO, THREE = (
+    FolderDocument(attachment=make_attachment(f"{name}.txt", "text", name * 1000))
+    for name in ("one ", "two ", "three ")
 )
-def test_line_below_the_documents_is_true_for_each_state(
-    stage: Stage,
-    notes: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    values: dict[str, object],
-    line: str,
-) -> None:
-    folder_id = make_folder(stage, notes)
-    sheet = open_sheet(stage, folder_id)
-    set_status(stage, monkeypatch, folder_id, **values)
-    name = stage.core.models.status.name
-    assert sheet.summary.text() == line.replace("Tiny", name)
 
 
-def test_pause_button_pauses_and_resumes_only_while_there_is_something_to_read(
-    stage: Stage, notes: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder_id = make_folder(stage, notes)
-    sheet = open_sheet(stage, folder_id)
-    paused: list[bool] = []
-
-    def pause(_folder_id: FolderId, value: bool) -> None:
-        paused.append(value)
-
-    monkeypatch.setattr(stage.core.documents, "pause", pause)
-    set_status(stage, monkeypatch, folder_id, state=DocumentState.READING)
-    sheet.pause_button.click()
-    set_status(stage, monkeypatch, folder_id, is_paused=True)
-    assert sheet.pause_button.text() == "Resume"
-    sheet.pause_button.click()
-    assert paused == [True, False]
-    set_status(stage, monkeypatch, folder_id, state=DocumentState.IN_MEMORY)
-    assert sheet.pause_button.isHidden()
-
-
-def test_row_of_the_folder_says_the_state_to_pointer_and_screen_reader(
-    stage: Stage, notes: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder_id = make_folder(stage, notes)
-    index = stage.list.model().index(stage.rows.index("Work"), 0)
-    set_status(stage, monkeypatch, folder_id, state=DocumentState.IN_MEMORY)
-    tip = "Work\n1 document · 60,000 tokens, ready"
-    assert index.data(Qt.ItemDataRole.ToolTipRole) == tip
-    spoken = index.data(Qt.ItemDataRole.AccessibleTextRole)
-    assert spoken.endswith("1 document · 60,000 tokens, ready")
-    stage.core.document_files.remove(folder_id, [0])
-    assert index.data(Qt.ItemDataRole.ToolTipRole) == "Work"
-
-
-def test_empty_chat_of_the_folder_says_what_is_read_first_and_can_do_without(
-    stage: Stage, notes: Path, rules: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder_id = make_folder(stage, notes, rules)
-    stage.core.library.new_chat(folder_id)
-    set_status(stage, monkeypatch, folder_id, state=DocumentState.IN_MEMORY)
-    note = stage.pane.empty.documents
-    assert note.isVisible()
-    assert note.sentence.text() == "Reads 2 documents of Work first: 60,000 tokens, ready"
-    note.toggle_button.click()
+def add_folder(stage: Stage, *documents: FolderDocument) -> Folder:
+    folder = Folder(folder_id=FolderId(""), name="Work", documents=documents)
+    made = stage.rig.core.folders.create(folder)
     stage.settle()
-    assert note.sentence.text() == "Begins without the 2 documents of Work"
-    assert note.toggle_button.text() == "With Documents"
-    stage.send("Hello")
-    assert "Monday" not in stage.engine.submitted[-1].messages[-1].content
-    assert note.isHidden()
-    stage.core.library.new_chat()
-    stage.settle()
-    assert note.isHidden()
+    return made
 
 
-def begin_chat(stage: Stage, folder_id: FolderId) -> None:
-    stage.core.library.new_chat(folder_id)
-    stage.settle()
-    stage.chat("When is it?", "On Monday.")
+def status(stage: Stage, folder: Folder) -> FolderDocumentsStatus:
+    found = stage.rig.core.documents.status(folder.folder_id)
+    assert found is not None
+    return found
 
 
-def test_first_message_has_one_row_for_all_documents_which_opens(
-    stage: Stage, notes: Path, rules: Path
-) -> None:
-    begin_chat(stage, make_folder(stage, notes, rules))
-    item = stage.pane.transcript.items[0]
-    assert ([chip.from_folder for chip in item.files], item.folder) == ([True, True], "Work")
-    content = stage.engine.submitted[-1].messages[-1].content
-    assert content.index("Monday") < content.index("late") < content.index("When is it?")
-    stage.click(RowAction.TOGGLE_DOCUMENTS)
-    stage.click(RowAction.OPEN_FILE)
-    window = stage.pane.texts.window
-    assert isinstance(window, TextWindow)
-    assert window.edit.toPlainText() == "The meeting is on Monday."
+def documents_id(stage: Stage) -> ConversationId:
+    (name,) = stage.rig.core.documents.ids
+    return name
 
 
-def change(stage: Stage, folder_id: FolderId, act: Callable[[], object]) -> None:
-    """Change files while another app is in front."""
-    act()
-    app = QGuiApplication.instance()
-    assert isinstance(app, QGuiApplication)
-    app.applicationStateChanged.emit(Qt.ApplicationState.ApplicationActive)
+def report(stage: Stage, name: ConversationId, *, memory: int = 0, disk: int = 0) -> None:
+    """Let the engine report the state of documents."""
+    held = HeldChat(
+        conversation_id=name,
+        memory_bytes=memory * 1000,
+        memory_tokens=memory,
+        disk_bytes=disk * 1000,
+        disk_tokens=disk,
+        is_pinned=True,
+        is_in_use=False,
+    )
+    stage.rig.core.memory_map.ask()
+    report_all(stage, held)
+
+
+def report_all(stage: Stage, *held: HeldChat, budget: int = 10**12) -> None:
+    stage.rig.core.memory_map.ask()
+    stage.engine.answer(ReportChats, HeldChats(chats=held, budget_bytes=budget))
     stage.settle()
 
 
-def states(stage: Stage, folder_id: FolderId) -> list[FileState | None]:
-    found = stage.core.document_files.states(folder_id)
-    return [found.get(key_of(one)) for one in folder_of(stage, folder_id).documents]
+def states(found: FolderDocumentsStatus) -> list[DocumentState]:
+    return [one.state for one in found.documents]
 
 
-def test_changed_file_is_read_again_in_its_place_and_chats_keep_the_earlier_text(
-    stage: Stage, notes: Path, rules: Path
-) -> None:
-    folder_id = make_folder(stage, notes, rules)
-    begin_chat(stage, folder_id)
-    change(stage, folder_id, lambda: file_at(notes, "The meeting is on Tuesday."))
-    stage.wait_until(lambda: states(stage, folder_id) == [FileState.CHANGED, None])
-    sheet = open_sheet(stage, folder_id)
-    assert rows(sheet)[0][1].endswith("changed on disk")
-    assert "The document behind it is then read again too." in sheet.note.text()
-    sheet.again_button.click()
-    stage.wait_until(lambda: states(stage, folder_id) == [None, None])
+def test_documents_are_counted_and_read_ahead(stage: Stage) -> None:
+    folder = add_folder(stage, ONE, TWO)
+    found = status(stage, folder)
+    assert [one.num_tokens for one in found.documents] == [1006, 1006]
+    assert found.num_tokens is not None
+    assert found.num_left == stage.engine.facts.context_len - found.num_tokens
+    assert found.state is DocumentState.WAITING
+    assert not [one for one in stage.engine.read_aheads if one.displaces]
+    report_all(stage)
+    name = documents_id(stage)
+    (sent,) = [one for one in stage.engine.read_aheads if one.displaces]
+    assert sent.conversation_id == name
+    assert stage.engine.wanted.pinned == {name}
+    assert sent.messages[-1].content.startswith("File: one .txt\n")
+    assert len(sent.messages[-1].part_ends) == 2
+    report_all(stage)
+    assert len([one for one in stage.engine.read_aheads if one.displaces]) == 1, "it was sent"
+
+
+def test_status_follows_the_reading(stage: Stage) -> None:
+    folder = add_folder(stage, ONE, TWO)
+    total = status(stage, folder).num_tokens
+    assert total is not None
+    report_all(stage)
+    name = documents_id(stage)
+    stage.engine.on_event(IdleWorking(name, IdleKind.DRAFT, 1200, total))
     stage.settle()
-    texts = [one.attachment.text for one in folder_of(stage, folder_id).documents]
-    assert texts == ["The meeting is on Tuesday.", "Nobody may be late."]
-    assert sheet.again_button.isHidden()
-    sheet.done_button.click()
-    stage.chat("And again?", "Yes.")
-    assert "Monday" in stage.engine.submitted[-1].messages[-3].content
-    stage.run(CommandId.UNDO)
-    stage.run(CommandId.UNDO)
+    found = status(stage, folder)
+    assert (found.state, found.num_read) == (DocumentState.READING, 1200)
+    assert states(found) == [DocumentState.IN_MEMORY, DocumentState.READING]
+    stage.engine.on_event(IdleStopped())
+    report(stage, name, memory=total)
+    assert states(status(stage, folder)) == [DocumentState.IN_MEMORY] * 2
+    report(stage, name, disk=total)
+    assert status(stage, folder).state is DocumentState.ON_DISK
 
 
-def test_touched_file_with_the_same_text_is_no_change(stage: Stage, notes: Path) -> None:
-    folder_id = make_folder(stage, notes)
-    change(stage, folder_id, lambda: os.utime(notes, (1.0, 1.0)))
-    stage.wait_until(lambda: folder_of(stage, folder_id).documents[0].modified_at == 1.0)
-    assert states(stage, folder_id) == [None]
-    assert stage.core.undoing.name == "Add Document"
+def test_documents_on_disk_are_only_fetched(stage: Stage) -> None:
+    folder = add_folder(stage, ONE)
+    report(stage, documents_id(stage), disk=status(stage, folder).num_tokens or 0)
+    (sent,) = [one for one in stage.engine.read_aheads if one.messages]
+    assert sent.fetch_only
+    assert not sent.displaces
 
 
-def test_file_that_is_gone_keeps_its_text(stage: Stage, notes: Path) -> None:
-    folder_id = make_folder(stage, notes)
-    change(stage, folder_id, notes.unlink)
-    stage.wait_until(lambda: states(stage, folder_id) == [FileState.GONE])
-    sheet = open_sheet(stage, folder_id)
-    assert rows(sheet)[0][1].endswith("file is gone")
-    assert sheet.note.text() == "The file is gone. The text that was read is kept."
-    sheet.open_button.click()
-    (window,) = sheet.findChildren(TextWindow)
-    assert window.edit.toPlainText() == "The meeting is on Monday."
-    assert sheet.again_button.isHidden()
-
-
-def test_saving_the_folder_keeps_documents_that_were_added_meanwhile(
-    stage: Stage, notes: Path, rules: Path
-) -> None:
-    folder_id = make_folder(stage, notes)
-    stage.window.sidebar.ask_for_folder(folder_of(stage, folder_id), [])
-    (settings,) = stage.window.findChildren(FolderSheet)
-    settings.documents_button.click()
+def test_new_chat_begins_with_the_documents(stage: Stage) -> None:
+    folder = add_folder(stage, ONE, TWO)
+    core = stage.rig.core
+    core.library.new_chat(folder.folder_id)
     stage.settle()
-    (sheet,) = settings.findChildren(DocumentsSheet)
-    add(stage, folder_id, rules)
-    sheet.done_button.click()
-    settings.name.setText("Home")
-    settings.save_button.click()
+    assert core.library.current not in core.library.listed, "an empty chat is not stored"
+    stage.chat("What are they?", "Numbers.")
+    (request,) = stage.engine.submitted
+    (name,) = core.documents.ids
+    (read,) = [one for one in stage.engine.counts if one.conversation_id == name]
+    assert request.messages[-1].content.startswith(read.messages[-1].content)
+    assert request.messages[-1].part_ends == read.messages[-1].part_ends
+    conversation = core.desk.get(core.library.current)
+    assert conversation.title == "What are they?"
+    assert [one.from_folder for one in shown_path(conversation)[0].attachments] == [True, True]
+    # A chat that exists keeps what it was read with.
+    core.folders.change(replace(folder, documents=(THREE,)))
     stage.settle()
-    assert folder_of(stage, folder_id).name == "Home"
-    assert names(stage, folder_id) == ["notes.txt", "rules.txt"]
+    stage.chat("And now?", "The same.")
+    assert stage.engine.submitted[-1].messages[0] == request.messages[0]
 
 
-def test_document_without_a_file_is_never_looked_for(stage: Stage) -> None:
-    folder_id = make_folder(stage)
-    document = FolderDocument(attachment=make_attachment("a.txt", "text", "A."))
-    stage.core.folders.change(replace(folder_of(stage, folder_id), documents=(document,)))
-    change(stage, folder_id, lambda: None)
-    assert states(stage, folder_id) == [None]
+def test_chat_without_messages_follows_its_folder(stage: Stage) -> None:
+    folder = add_folder(stage, ONE)
+    core = stage.rig.core
+    current = core.library.current
+    core.chat.save_draft(current, "Draft")
+    stage.settle()
+    assert not core.desk.get(current).documents
+    core.organiser.move([current], folder.folder_id)
+    assert len(core.desk.get(current).documents) == 1
+    core.folders.change(replace(folder, documents=(ONE, TWO)))
+    assert [one.name for one in core.desk.get(current).documents] == ["one .txt", "two .txt"]
+    core.chat.set_without_documents(current, True)
+    assert not core.desk.get(current).documents
+    core.chat.set_without_documents(current, False)
+    core.organiser.move([current], None)
+    assert not core.desk.get(current).documents
+
+
+def test_taken_back_message_leaves_the_documents_with_the_folder(stage: Stage) -> None:
+    folder = add_folder(stage, ONE)
+    core = stage.rig.core
+    core.library.new_chat(folder.folder_id)
+    stage.chat("Question", "Answer")
+    core.undoing.undo()
+    stage.settle()
+    conversation = core.desk.get(core.library.current)
+    assert (conversation.draft, conversation.draft_attachments) == ("Question", ())
+    assert len(conversation.documents) == 1
+    stage.send("Question")
+    assert len(shown_path(core.desk.get(core.library.current))[0].attachments) == 1
+
+
+def test_blank_message_is_not_sent_with_documents_alone(stage: Stage) -> None:
+    folder = add_folder(stage, ONE)
+    stage.rig.core.library.new_chat(folder.folder_id)
+    stage.settle()
+    stage.rig.core.chat.send(stage.rig.core.library.current, "  ")
+    stage.settle()
+    assert not stage.engine.submitted
+
+
+def test_changed_documents_are_read_again_and_the_old_state_is_forgotten(stage: Stage) -> None:
+    folder = add_folder(stage, ONE)
+    core = stage.rig.core
+    old = documents_id(stage)
+    report(stage, old, memory=status(stage, folder).num_tokens or 0)
+    core.folders.change(replace(folder, documents=(ONE, TWO)))
+    stage.settle()
+    (new,) = core.documents.ids - {old}
+    report(stage, old, memory=1000)
+    assert stage.engine.read_aheads[-1].conversation_id == new
+    assert core.documents.ids == {old, new}, "the beginning stays pinned until all is read"
+    stage.rig.origin.time_s += 61
+    report(stage, new, memory=status(stage, folder).num_tokens or 0)
+    assert core.documents.ids == {new}
+    assert [one.conversation_id for one in forgotten(stage)] == [old]
+
+
+def test_deleted_folder_forgets_its_documents_later(stage: Stage) -> None:
+    folder = add_folder(stage, ONE)
+    core = stage.rig.core
+    name = documents_id(stage)
+    report(stage, name, memory=2000)
+    core.folders.delete(folder.folder_id)
+    report(stage, name, memory=2000)
+    assert not forgotten(stage)
+    core.undoing.undo()
+    report(stage, name, memory=2000)
+    assert status(stage, folder).state is DocumentState.IN_MEMORY
+    core.folders.delete(folder.folder_id)
+    stage.rig.origin.time_s += 61
+    report(stage, name, memory=2000)
+    assert [one.conversation_id for one in forgotten(stage)] == [name]
+    assert not core.documents.ids
+
+
+def forgotten(stage: Stage) -> list[Forget]:
+    return [one for one in stage.engine.questions if isinstance(one, Forget)]
+
+
+def test_paused_documents_are_not_read(stage: Stage) -> None:
+    folder = add_folder(stage, ONE)
+    core = stage.rig.core
+    core.documents.pause(folder.folder_id, True)
+    report_all(stage)
+    assert status(stage, folder).is_paused
+    assert not [one for one in stage.engine.read_aheads if one.messages]
+    core.documents.pause(folder.folder_id, False)
+    assert stage.engine.read_aheads[-1].displaces
+    core.documents.pause(folder.folder_id, True)
+    assert not stage.engine.read_aheads[-1].messages, "the command is withdrawn"
+
+
+def test_forgotten_documents_are_paused(stage: Stage) -> None:
+    folder = add_folder(stage, ONE)
+    report(stage, documents_id(stage), memory=2000)
+    stage.rig.core.memory_map.forget([documents_id(stage)])
+    report_all(stage)
+    found = status(stage, folder)
+    assert (found.state, found.is_paused) == (DocumentState.WAITING, True)
+
+
+def test_documents_that_do_not_fit_are_told(stage: Stage) -> None:
+    long = make_attachment("long.txt", "text", "long " * 40_000)
+    folder = add_folder(stage, ONE, FolderDocument(attachment=long))
+    report_all(stage)
+    found = status(stage, folder)
+    assert (found.state, found.num_left) == (DocumentState.TOO_LONG, 0)
+    assert states(found) == [DocumentState.WAITING, DocumentState.TOO_LONG]
+    assert found.problem is not None
+    assert not [one for one in stage.engine.read_aheads if one.messages and one.displaces]
+    stage.rig.core.folders.change(replace(folder, documents=(ONE,)))
+    report_all(stage, budget=10_000)
+    assert status(stage, folder).state is DocumentState.NO_MEMORY
+
+
+def test_documents_and_choices_last_over_a_restart(make_stage: MakeStage) -> None:
+    first = make_stage()
+    folder = add_folder(first, ONE, TWO)
+    name = documents_id(first)
+    first.close()
+    stage = make_stage(settings=Settings(paused_documents=(folder.folder_id,)))
+    stage.wait_until(lambda: bool(stage.rig.core.documents.ids))
+    assert documents_id(stage) == name
+    assert status(stage, folder).is_paused
