@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
@@ -16,6 +17,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from app.conversation.attachments import make_attachment
 from app.conversation.folder import Folder, FolderDocument
 from app.conversation.placement import FolderId
+from app.extraction.extractor import Extracted, Extractor
 from app.viewmodels.document_lines import FileState, key_of
 from app.viewmodels.folder_documents import DocumentState, DocumentStatus, FolderDocumentsStatus
 from app.widgets.commands import CommandId
@@ -184,47 +186,15 @@ def test_files_dropped_on_a_folder_are_its_documents_and_elsewhere_go_to_the_cha
     assert [chip.chip.name for chip in stage.composer.files.chips] == ["rules.txt"]
 
 
-@pytest.mark.parametrize(
-    ("values", "line"),
-    [
-        (
-            {"state": DocumentState.IN_MEMORY},
-            "60,000 tokens · ready · leaves 72,000 of the context",
-        ),
-        (
-            {"state": DocumentState.ON_DISK},
-            "60,000 tokens · ready on disk · leaves 72,000 of the context",
-        ),
-        (
-            {"state": DocumentState.READING, "num_read": 24_000, "seconds_left": 130.0},
-            "60,000 tokens · 40% read · about 2 min left · leaves 72,000 of the context",
-        ),
-        (
-            {"state": DocumentState.WAITING, "num_read": 24_000, "is_paused": True},
-            "60,000 tokens · 40% read · paused · leaves 72,000 of the context",
-        ),
-        (
-            {"state": DocumentState.TOO_LONG, "num_tokens": 140_000},
-            f"140,000 tokens · {words.too_long('Tiny')}",
-        ),
-        (
-            {"state": DocumentState.NO_MODEL, "num_tokens": None, "context_len": None},
-            "no model is loaded",
-        ),
-    ],
-)
-def test_line_below_the_documents_is_true_for_each_state(
-    stage: Stage,
-    notes: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    values: dict[str, object],
-    line: str,
+def test_line_below_the_documents_follows_their_state(
+    stage: Stage, notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder_id = make_folder(stage, notes)
-    sheet = open_sheet(stage, folder_id)
-    set_status(stage, monkeypatch, folder_id, **values)
+    sheet = open_sheet(stage, folder_id := make_folder(stage))
+    assert sheet.summary.text() == words.NONE
+    add(stage, folder_id, notes)
+    set_status(stage, monkeypatch, folder_id, state=DocumentState.TOO_LONG)
     name = stage.core.models.status.name
-    assert sheet.summary.text() == line.replace("Tiny", name)
+    assert sheet.summary.text() == f"60,000 tokens · {words.too_long(name)}"
 
 
 def test_pause_button_pauses_and_resumes_only_while_there_is_something_to_read(
@@ -339,6 +309,27 @@ def test_changed_file_is_read_again_in_its_place_and_chats_keep_the_earlier_text
     assert "Monday" in stage.engine.submitted[-1].messages[-3].content
     stage.run(CommandId.UNDO)
     stage.run(CommandId.UNDO)
+
+
+def test_changed_file_is_extracted_once_to_compare_it(
+    stage: Stage, notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder_id = make_folder(stage, notes)
+    read: list[Path] = []
+    original = Extractor.read
+
+    def counted(self: Extractor, path: Path, *args: Any, **options: Any) -> Extracted:
+        read.append(path)
+        return original(self, path, *args, **options)
+
+    monkeypatch.setattr(Extractor, "read", counted)
+    change(stage, folder_id, lambda: file_at(notes, "The meeting is on Tuesday."))
+    stage.wait_until(lambda: states(stage, folder_id) == [FileState.CHANGED])
+    change(stage, folder_id, lambda: None)
+    open_sheet(stage, folder_id)
+    change(stage, folder_id, notes.unlink)
+    stage.wait_until(lambda: states(stage, folder_id) == [FileState.GONE])
+    assert read == [notes]
 
 
 def test_touched_file_with_the_same_text_is_no_change(stage: Stage, notes: Path) -> None:
