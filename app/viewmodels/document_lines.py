@@ -28,7 +28,6 @@ _ALL_STATES = {
     DocumentState.NO_MEMORY: words.NO_MEMORY,
 }
 _MARKS = {DocumentState.IN_MEMORY: ChatState.MEMORY, DocumentState.ON_DISK: ChatState.DISK}
-_PROBLEMS = (DocumentState.TOO_LONG, DocumentState.NO_MEMORY)
 
 
 DocumentKey = tuple[str, str]  # path of the file, and digest of the text that was read
@@ -97,7 +96,7 @@ def summary_line(status: FolderDocumentsStatus, model_name: str) -> str:
     """Return the tokens of all documents, their state, and what they leave of the context."""
     parts = [words.num_tokens(status.num_tokens), _state(status, model_name)]
     left = status.num_left
-    if left is not None and status.state not in _PROBLEMS:
+    if left is not None and status.state is not DocumentState.TOO_LONG:
         parts.append(words.leaves(left))
     return " · ".join(filter(None, parts))
 
