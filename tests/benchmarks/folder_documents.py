@@ -33,8 +33,7 @@ from tests.fakes.tiny_model import CONFIGS, Template, build_tiny
 
 CONTEXT = 131_072
 MODELS = {
-    "qwen3_5": CONFIGS["qwen3_5"],
-    "llama": {**CONFIGS["llama"], "max_position_embeddings": CONTEXT},
+    name: {**CONFIGS[name], "max_position_embeddings": CONTEXT} for name in ("qwen3_5", "llama")
 }
 LINE = "The boat of the fox is small and brown, and the list has a number of words. "
 # First letters of the questions. They differ, so that two chats have only the documents in common.
