@@ -32,8 +32,13 @@ from engine.config import EngineConfig
 from tests.fakes.tiny_model import CONFIGS, Template, build_tiny
 
 CONTEXT = 131_072
+LONG = {"max_position_embeddings": CONTEXT}
 MODELS = {
-    name: {**CONFIGS[name], "max_position_embeddings": CONTEXT} for name in ("qwen3_5", "llama")
+    "qwen3_5": {
+        **CONFIGS["qwen3_5"],
+        "text_config": {**CONFIGS["qwen3_5"]["text_config"], **LONG},
+    },
+    "llama": {**CONFIGS["llama"], **LONG},
 }
 LINE = "The boat of the fox is small and brown, and the list has a number of words. "
 # First letters of the questions. They differ, so that two chats have only the documents in common.
