@@ -142,6 +142,24 @@ class FolderDocuments(QObject):
             paused_documents=tuple(sorted(kept | {folder_id} if paused else kept))
         )
 
+    def expect(self, turn: NextPrompt) -> bool:
+        """Read documents soon, because a new chat that begins with them is on show.
+
+        Return True if the chat begins with nothing else. It then needs no reading of its own.
+        """
+        for folder_id, documents in self._known.items():
+            is_same = replace(documents.turn, conversation_id=turn.conversation_id) == turn
+            if (
+                is_same
+                and turn.messages
+                and folder_id not in self._preferences.value.paused_documents
+            ):
+                if self._reading_of(documents) is None:
+                    documents.is_sent = documents.is_fetched = False
+                    self._read(folder_id)
+                return True
+        return False
+
     # Beginnings of new chats
 
     def _refresh(self) -> None:

@@ -14,6 +14,9 @@ The controller listens to the signals of the other controllers, and sends four k
                 once when the user removes it for good. The engine then frees the memory of the
                 conversation's cached state, and in the second case its files too.
 
+A new chat that begins with the documents of its folder and nothing else is read ahead under the id of the
+documents (folder_documents.py), so that an empty chat leaves no state of its own.
+
 A conversation that another model answered is not read ahead before the user has chosen a model for
 it (chat_models.py).
 
@@ -234,6 +237,8 @@ class ReadAheadController(QObject):
         if self._chat_models.must_ask(current):
             return
         turn = turn_ahead(self._desk.get(current), self._facts)
+        if self._documents.expect(turn):
+            turn = NextPrompt(conversation_id=current)
         is_needed = self._is_outdated or turn != self._sent
         # A command without messages withdraws the last one, so it is needed only if the last one
         # was for this conversation.

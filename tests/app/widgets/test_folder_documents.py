@@ -132,6 +132,20 @@ def test_new_chat_begins_with_the_documents(stage: Stage) -> None:
     assert stage.engine.submitted[-1].messages[0] == request.messages[0]
 
 
+def test_empty_chat_leaves_reading_to_the_documents(stage: Stage) -> None:
+    folder = add_folder(stage, ONE)
+    core = stage.rig.core
+    report_all(stage)
+    core.library.new_chat(folder.folder_id)
+    sent = len(stage.engine.read_aheads)
+    stage.wait_until(lambda: len(stage.engine.read_aheads) > sent)
+    assert stage.engine.read_aheads[-1].conversation_id == documents_id(stage)
+    # With a prompt of its own, the chat does not begin like the others.
+    core.chat.set_system_prompt(core.library.current, "Be brief.")
+    stage.wait_until(lambda: stage.engine.read_aheads[-1].conversation_id == core.library.current)
+    assert stage.engine.read_aheads[-1].messages[-1].content.startswith("File: one .txt")
+
+
 def test_chat_without_messages_follows_its_folder(stage: Stage) -> None:
     folder = add_folder(stage, ONE)
     core = stage.rig.core
