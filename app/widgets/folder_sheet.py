@@ -55,8 +55,7 @@ class FolderSheet(QDialog):
         self.colors = [_Swatch(theme, color, self) for color in FolderColor]
         self.preset = Button("", self)
         self.prompt = TextField(Type.UI.line, self)
-        self.documents_button = Button(document_words.OPEN_SHEET, self)
-        self._documents = QLabel(self)
+        self.documents_button = Button("", self)
         self.cancel_button = Button(dialogs.CANCEL, self)
         self.save_button = Button(words.CREATE if self._is_new else words.SAVE, self)
         title = words.NEW_NAME if self._is_new else words.SETTINGS_TITLE
@@ -67,9 +66,9 @@ class FolderSheet(QDialog):
     def show_documents(self, folder: Folder) -> None:
         """Show the number of documents, which are no part of what is saved."""
         count = len(folder.documents)
-        self._documents.setText(
-            document_words.documents(count) if count else document_words.DOCUMENTS
-        )
+        text = document_words.change(count) if count else document_words.ADD
+        self.documents_button.setText(text)
+        self.documents_button.setAccessibleName(f"{document_words.DOCUMENTS}: {text}")
 
     @override
     def accept(self) -> None:
@@ -133,10 +132,11 @@ class FolderSheet(QDialog):
 
     def _documents_line(self) -> QHBoxLayout:
         documents = QHBoxLayout()
-        documents.addWidget(self._documents)
+        label = QLabel(document_words.DOCUMENTS, self)
+        documents.addWidget(label)
         documents.addStretch()
         documents.addWidget(self.documents_button)
-        for part in (self._documents, self.documents_button):
+        for part in (label, self.documents_button):
             part.setHidden(self._is_new)  # they are added to a folder that exists
         self.documents_button.clicked.connect(self.documents_requested)
         return documents

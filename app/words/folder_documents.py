@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.words import folders, units
+from app.words import commands, folders, units
 
 DOCUMENTS: Final = "Documents"
 OPEN_SHEET: Final = "Documents…"
@@ -36,7 +36,7 @@ GONE: Final = "file is gone"
 # States of all documents.
 NO_MODEL: Final = "no model is loaded"
 PAUSED: Final = "paused"
-READING_OFF: Final = "read with the first message: reading ahead is off in Settings"
+READING_OFF: Final = f"read with the first message: {commands.READ_AHEAD} is off"
 LATER: Final = "waiting to be read"
 NO_MEMORY: Final = "too large for the memory for chats, so each new chat reads them"
 
@@ -56,6 +56,11 @@ def title(folder: str) -> str:
 
 def documents(count: int) -> str:
     return "1 document" if count == 1 else f"{count:,} documents"
+
+
+def change(count: int) -> str:
+    """Return the button that opens the sheet, in the settings of the folder."""
+    return f"{documents(count)}…"
 
 
 def of_folder(count: int, folder: str) -> str:

@@ -359,11 +359,13 @@ def test_saving_the_folder_keeps_documents_that_were_added_meanwhile(
     folder_id = make_folder(stage, notes)
     stage.window.sidebar.ask_for_folder(folder_of(stage, folder_id), [])
     (settings,) = stage.window.findChildren(FolderSheet)
+    assert settings.documents_button.text() == "1 document…"
     settings.documents_button.click()
     stage.settle()
     (sheet,) = settings.findChildren(DocumentsSheet)
     add(stage, folder_id, rules)
     sheet.done_button.click()
+    assert settings.documents_button.text() == "2 documents…"
     settings.name.setText("Home")
     settings.save_button.click()
     stage.settle()
