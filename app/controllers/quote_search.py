@@ -1,13 +1,13 @@
 """The search for passages of answers in the files that the answers could use. Main thread.
 
-A worker thread searches, one answer after the other, the newest first. The results are kept as long as the
-app runs.
+A worker thread searches one document for one answer at a time. The results of the conversations that
+were shown last are kept.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,7 +15,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.bridge.tasks import TaskLane
 from app.conversation.attachments import Attachment
-from app.conversation.quotes import MAX_DOCUMENT, DocumentIndex, QuotedDocument
+from app.conversation.quotes import MAX_DOCUMENT, DocumentIndex, QuotedDocument, QuotedRange
 from app.conversation.tree import Conversation, MessageStatus, NodeId, shown_path
 from app.viewmodels.items import KEPT
 from engine.types import ConversationId, Role
@@ -82,7 +82,7 @@ class QuoteSearch(QObject):
         if missing:
             self._asked.update(search.key for search in missing)
             self._lane.run_aside(
-                partial(self._finder.step, missing, []),  # the last answer first
+                partial(self._finder.step, _Work(missing)),
                 partial(self._on_found, conversation.conversation_id),
             )
         return known
@@ -106,19 +106,13 @@ class _Finder:
     def __init__(self) -> None:
         self._indices: OrderedDict[str, tuple[int, DocumentIndex]] = OrderedDict()
 
-    def step(
-        self,
-        searches: list[_Search],
-        results: list[_Found],
-    ) -> list[_Found] | None:
-        """Search one answer. Return the results once all are searched, else None."""
-        search = searches.pop()
-        quoted = (
-            QuotedDocument(document, self._index(document).passages(search.text))
-            for document in search.documents
-        )
-        results.append(_Found(search.key, tuple(one for one in quoted if one.ranges)))
-        return None if searches else results
+    def step(self, work: _Work) -> list[_Found] | None:
+        """Search one document for one answer. Return the results once all are searched, else None."""
+        search, document = work.waiting.pop()
+        ranges = self._index(document).passages(search.text)
+        if ranges:
+            work.ranges[search.key, document.digest] = ranges
+        return None if work.waiting else work.results()
 
     def _index(self, document: Attachment) -> DocumentIndex:
         known = self._indices.pop(document.digest, None)
@@ -126,12 +120,33 @@ class _Finder:
             length = min(len(document.text), MAX_DOCUMENT)
             known = length, DocumentIndex(document.text)
         self._indices[document.digest] = known
-        while (
-            len(self._indices) > 1
-            and sum(size for size, _ in self._indices.values()) > _MAX_INDEXED
-        ):
+        while len(self._indices) > 1 and self._num_indexed > _MAX_INDEXED:
             self._indices.popitem(last=False)
         return known[1]
+
+    @property
+    def _num_indexed(self) -> int:
+        return sum(length for length, _ in self._indices.values())
+
+
+class _Work:
+    """The searches of one conversation, in steps of one document for one answer."""
+
+    def __init__(self, searches: Sequence[_Search]) -> None:
+        self._searches = searches
+        pairs = [(search, document) for search in searches for document in search.documents]
+        # A document is searched for all answers before the next one, so it is indexed once.
+        self.waiting = sorted(pairs, key=lambda pair: pair[1].digest)
+        self.ranges: dict[tuple[_Key, str], tuple[QuotedRange, ...]] = {}
+
+    def results(self) -> list[_Found]:
+        return [_Found(search.key, tuple(self._quoted(search))) for search in self._searches]
+
+    def _quoted(self, search: _Search) -> Iterator[QuotedDocument]:
+        for document in search.documents:
+            ranges = self.ranges.get((search.key, document.digest), ())
+            if ranges:
+                yield QuotedDocument(document, ranges)
 
 
 def _searches(conversation: Conversation) -> list[_Search]:
