@@ -12,7 +12,8 @@ and the engine is started again after half of them.
     disk_ms, first_ms           of the first chat after that start: reading its state, and its first token
     sixth                       tokens that a chat reads after a sixth document was added, less those of
                                 the document
-    half                        the same documents with memory for half of their state, from disk
+    half                        new chats from disk, with memory for half of what was cached with one chat:
+                                the documents and the chat's live cache
 """
 
 from __future__ import annotations

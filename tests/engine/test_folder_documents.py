@@ -101,6 +101,20 @@ def test_new_chats_read_only_their_own_words(make_script: MakeScript, name: str)
 
 
 @pytest.mark.slow
+def test_documents_far_above_the_last_turns_are_written_to_disk(make_script: MakeScript) -> None:
+    script = make_script("qwen3_5")
+    script.add("one")
+    known = script.begin("A").prompt_tokens  # the chat itself reads the documents
+    for number in range(4):
+        script.play("send", chat="A", text=f"And {number}?", max_tokens=2)
+    script.play("idle")  # the read-ahead finds all tokens in memory
+    script.play("restart")
+    after = script.begin("B", "List them.")
+    assert (after.redo, after.restored_disk) == (0, after.restored)
+    assert 0 < known - after.restored < 20
+
+
+@pytest.mark.slow
 def test_documents_read_by_a_chat_stay_when_the_chat_is_forgotten(open_tiny: OpenTiny) -> None:
     client = open_tiny("qwen3_5", idle_work=True)
     text = f"File: a.txt\n```\n{LINE * 10}\n```\n\n"
