@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 
@@ -13,11 +10,9 @@ from app.controllers.desk import Desk
 from app.controllers.library import LibraryController
 from app.controllers.quote_search import QuoteSearch
 from app.controllers.turns import Turns
-from app.conversation.folder import Folder
-from app.conversation.quotes import QuotedDocument, QuotedFile
 from app.conversation.tree import DraftEdit, NodeId, shown_path
 from app.theme.tokens import Millis
-from app.viewmodels.items import TranscriptItems
+from app.viewmodels.items import TranscriptItems, with_folder, with_quotes
 from app.viewmodels.state_line import Planned
 from app.viewmodels.transcript import ItemStatus, ScrollPosition, TranscriptItem
 from app.widgets.transcript.editor.editor import TypedEdit
@@ -306,10 +301,10 @@ class TranscriptBinding(QObject):
         folder = self._library.folder_of(conversation_id)
         quotes = self._quotes.of(conversation)
         if folder is not None:
-            items = tuple(_with_folder(item, folder) for item in items)
+            items = tuple(with_folder(item, folder) for item in items)
         if not any(quotes.values()):
             return items
-        return tuple(_with_quotes(item, quotes.get(NodeId(item.key), ())) for item in items)
+        return tuple(with_quotes(item, quotes.get(NodeId(item.key), ())) for item in items)
 
     def _begin_streaming(self, items: tuple[TranscriptItem, ...]) -> None:
         for item in items:
@@ -416,21 +411,3 @@ class TranscriptBinding(QObject):
     def _show_neighbour(self, key: str, step: int) -> None:
         if self._shown is not None:
             self._chat.show_neighbour(self._shown, NodeId(key), step)
-
-
-def _with_quotes(item: TranscriptItem, quotes: Sequence[QuotedDocument]) -> TranscriptItem:
-    if not quotes or item.status is ItemStatus.STREAMING:
-        return item
-    return replace(
-        item, quotes=tuple(QuotedFile(one.document.name, len(one.ranges)) for one in quotes)
-    )
-
-
-def _with_folder(item: TranscriptItem, folder: Folder) -> TranscriptItem:
-    """Name the folder of a message's documents, if this folder has documents with all their names.
-
-    The chat may have been begun in another folder.
-    """
-    names = {chip.name for chip in item.files if chip.from_folder}
-    known = {one.attachment.name for one in folder.documents}
-    return replace(item, folder=folder.name) if names and names <= known else item
