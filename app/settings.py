@@ -117,6 +117,7 @@ class Settings:
     # The shortcuts that the user has changed. Key: id of a command. Value: portable text of the keys.
     shortcuts: Mapping[str, str] = field(default_factory=dict[str, str])
     read_ahead: bool = True  # True: the engine reads prompts ahead while it is idle
+    paused_documents: tuple[str, ...] = ()  # ids of folders whose documents are not read ahead
     name_chats: bool = True  # True: the model names a chat after its first answer
     # True: the engine verifies drafts of an answer's next tokens, where this is expected to be faster
     faster_answers: bool = True

@@ -235,9 +235,8 @@ class CacheSpace:
 
     def _forget_unknown(self, question: ForgetUnknown) -> None:
         """Forget conversations on disk that are not known."""
-        prefix = question.known_prefix
         others = self._disk_space.users - question.known
-        unknown = [one for one in sorted(others) if not (prefix and one.startswith(prefix))]
+        unknown = [one for one in sorted(others) if not one.startswith(question.known_prefixes)]
         for conversation_id in unknown[:MOST_FORGOTTEN]:
             log.info("conversation %s is forgotten: it was removed", conversation_id)
             self._forget(Forget(conversation_id))

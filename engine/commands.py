@@ -112,11 +112,13 @@ class EngineCommands(Protocol):
         """Give priority to the conversation that the window shows."""
         self.want(lambda one: replace(one, shown=conversation_id))
 
-    def read_ahead(self, prompt: NextPrompt, *, fetch_only: bool = False) -> None:
+    def read_ahead(
+        self, prompt: NextPrompt, *, fetch_only: bool = False, displaces: bool = False
+    ) -> None:
         """Feed a conversation's next prompt to the model while the engine is idle.
 
         If it has no messages, cancel an earlier read-ahead of this conversation instead. With
-        fetch_only, only read its state from disk.
+        fetch_only, only read its state from disk. With displaces, evict less valuable state for it.
         """
         self.send(
             ReadAhead(
@@ -127,6 +129,7 @@ class EngineCommands(Protocol):
                 keep_thinking=prompt.keep_thinking,
                 tools=prompt.tools,
                 fetch_only=fetch_only,
+                displaces=displaces,
             )
         )
 
@@ -205,10 +208,10 @@ class EngineCommands(Protocol):
         return self.ask(Forget(conversation_id, on_disk))
 
     def forget_unknown(
-        self, known: frozenset[ConversationId], *, known_prefix: str
+        self, known: frozenset[ConversationId], *, known_prefixes: tuple[str, ...]
     ) -> Asked[CacheReport]:
         """Delete state on disk of conversations that are not known. See ForgetUnknown."""
-        return self.ask(ForgetUnknown(known, known_prefix))
+        return self.ask(ForgetUnknown(known, known_prefixes))
 
     def evict(self, what: EvictWhat) -> Asked[CacheReport]:
         """Evict a part of the cached state at once."""

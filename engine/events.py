@@ -78,6 +78,8 @@ class ReadAhead(NextPrompt):
 
     # True: only read the prompt's state from disk into free memory. Nothing is fed or evicted.
     fetch_only: bool = False
+    # True: less valuable state is evicted if there is no room, as for the shown conversation.
+    displaces: bool = False
 
 
 @dataclass(frozen=True, slots=True)

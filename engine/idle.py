@@ -163,9 +163,9 @@ class Idler:
         if task.fetch_only and self._has_task_of(task.conversation_id):
             # That task fetches the state too.
             return
-        if task.is_draft and self._on_battery():
-            # On battery power, ignore drafts. A queued draft would replace the read-ahead after the
-            # last reply, and this read-ahead may run even on battery power.
+        if task.is_draft and self._on_battery() and self._has_task_of(task.conversation_id):
+            # On battery power, drafts wait. A queued draft would replace the read-ahead after the last
+            # reply, and this read-ahead may run even on battery power.
             return
         self._end_job_of(task.conversation_id)
         self._queue.queue_read_ahead(task)
@@ -267,7 +267,7 @@ class Idler:
             on_made = partial(self._answer_title, task.question_id)
             return None if self.worker.title is None else self.worker.title(task.prompt, on_made)
         self._queue.drop(task.conversation_id)
-        displaces = task.conversation_id == self._shown
+        displaces = task.displaces or task.conversation_id == self._shown
         return self.worker.read_ahead(task, displaces=displaces)
 
     @property

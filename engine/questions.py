@@ -329,7 +329,8 @@ class ForgetUnknown(Question[CacheReport]):
     """
 
     known: frozenset[ConversationId]
-    known_prefix: str = ""  # Conversations whose ids begin with it are known too; "" for none.
+    # Conversations whose ids begin with one of these are known too.
+    known_prefixes: tuple[str, ...] = ()
 
 
 class EvictWhat(StrEnum):

@@ -20,10 +20,12 @@ from pathlib import Path
 
 from app.cli.attaching import attachments_from
 from app.cli.client import EngineClient, ProblemError, load_model
+from app.cli.folders import ScriptFolders
 from app.cli.processed import ProcessedTokens
 from app.cli.script import (
     Attach,
     Continue,
+    Documents,
     Edit,
     EvictState,
     ForgetChat,
@@ -119,6 +121,7 @@ class ScriptPlayer:
         self.chats: dict[str, Conversation] = {}  # by the name of the chat
         self._pending: dict[RequestId, _Pending] = {}
         self._processed = ProcessedTokens()
+        self._folders = ScriptFolders()
         self._num_ids = 0
 
     def play(self, step: ScriptStep) -> Iterator[StepReport]:
@@ -133,6 +136,8 @@ class ScriptPlayer:
                 yield from self._generate(step)
             case System() | Attach() | SwitchBranch():
                 self._change(step)
+            case Documents():
+                self._folders.add(step, self._client, self._pictures)
             case ForgetChat(chat=chat):
                 yield from self.join()
                 self._client.answer(self._client.forget(ConversationId(chat)))
@@ -156,6 +161,8 @@ class ScriptPlayer:
 
     def _generate(self, step: GeneratingStep) -> Iterator[StepReport]:
         before = self._chat(step.chat)
+        if isinstance(step, Send) and step.folder is not None:
+            before = self._folders.begin(before, step.folder)
         turn = self._plan(before, step)
         self.chats[step.chat] = turn.conversation
         request_id = RequestId(self._new_id())
@@ -293,6 +300,7 @@ class ScriptPlayer:
             if self.check
             else None,
             prediction=pending.prediction,
+            document_tokens=self._folders.tokens(conv.conversation_id),
         )
 
     def _start_anew(self) -> None:
@@ -301,6 +309,7 @@ class ScriptPlayer:
             raise ScriptError("this player cannot restart its engine")
         self._client.answer(self._client.await_idle())
         self._client = self._restart()
+        self._folders.pin(self._client)
         self._written = 0
         load_model(self._client, self._model, lambda _: None)
 

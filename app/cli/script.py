@@ -59,6 +59,15 @@ class Send:
     chat: str
     text: str
     generate: Generate
+    folder: str | None = None  # the folder in which the chat is begun; for its first message only
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Documents:
+    """Step: add files to the documents of a folder, and queue their reading ahead."""
+
+    folder: str
+    files: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +138,9 @@ class Plain(StrEnum):
 
 
 GeneratingStep = Send | Regenerate | Continue | Edit
-ScriptStep = System | Attach | GeneratingStep | SwitchBranch | ForgetChat | EvictState | Plain
+ScriptStep = (
+    System | Attach | Documents | GeneratingStep | SwitchBranch | ForgetChat | EvictState | Plain
+)
 
 
 class _Fields:
@@ -228,8 +239,21 @@ def _forced(fields: _Fields) -> ForcedReply | None:
 
 def _send(fields: _Fields) -> Send:
     return Send(
-        chat=fields.pop("chat", str), text=fields.pop("text", str), generate=_generate(fields)
+        chat=fields.pop("chat", str),
+        text=fields.pop("text", str),
+        generate=_generate(fields),
+        folder=fields.optional("folder", str),
     )
+
+
+def _documents(fields: _Fields) -> Documents:
+    folder = fields.pop("folder", str)
+    files = cast("list[object]", fields.pop("files", list))
+    if not files or not all(isinstance(file, str) for file in files):
+        raise ScriptError("'files' must be a list of paths")
+    if not folder or ":" in folder:
+        raise ScriptError("'folder' must be a name without colons")
+    return Documents(folder=folder, files=tuple(map(str, files)))
 
 
 def _edit(fields: _Fields) -> Edit:
@@ -253,6 +277,7 @@ def _switch(fields: _Fields) -> SwitchBranch:
 _PARSERS: dict[str, Callable[[_Fields], ScriptStep]] = {
     "system": lambda f: System(chat=f.pop("chat", str), text=f.pop("text", str)),
     "attach": lambda f: Attach(chat=f.pop("chat", str), file=f.pop("file", str)),
+    "documents": _documents,
     "send": _send,
     "regenerate": lambda f: Regenerate(chat=f.pop("chat", str), generate=_generate(f)),
     "continue": lambda f: Continue(chat=f.pop("chat", str), generate=_generate(f)),

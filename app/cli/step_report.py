@@ -49,6 +49,8 @@ class StepReport:
     reasons: tuple[Reason, ...]  # the reasons why tokens were fed instead of restored
     check: CheckResult | None = None  # None if the reply was not checked
     prediction: Prediction | None = None  # None if it was not asked for
+    # Tokens of each document of the folder in which the chat was begun; empty if it has none
+    document_tokens: tuple[int, ...] = ()
 
     @property
     def holds(self) -> bool:

@@ -56,6 +56,7 @@ from app.conversation.tree import (
     path_to,
     set_draft_attachments,
     set_system_prompt,
+    set_without_documents,
     show_branch,
     show_version,
     shown_path,
@@ -365,6 +366,10 @@ class ChatController(QObject):
     def apply_preset(self, conversation_id: ConversationId, preset: Preset) -> None:
         """Copy the preset's system prompt and setup into a conversation."""
         self.apply(apply_preset(self._desk.get(conversation_id), preset))
+
+    def set_without_documents(self, conversation_id: ConversationId, without: bool) -> None:  # noqa: FBT001 (the value)
+        """Begin a conversation without the documents of its folder, or with them again."""
+        self.apply(set_without_documents(self._desk.get(conversation_id), without))
 
     def set_setup(self, conversation_id: ConversationId, setup: Setup) -> None:
         """Replace the generation options, such as the temperature, of later answers."""

@@ -33,9 +33,11 @@ from app.controllers.data_folder import DataFolder
 from app.controllers.deletions import Deletions
 from app.controllers.desk import Desk
 from app.controllers.diagnostics import Diagnostics
+from app.controllers.document_files import DocumentFiles
 from app.controllers.exports import Exports
 from app.controllers.file_openings import FileOpenings
 from app.controllers.first_return import FirstReturn
+from app.controllers.folder_documents import FolderDocuments
 from app.controllers.folder_search import FolderSearch
 from app.controllers.folders import FoldersController
 from app.controllers.history import VisitHistory
@@ -55,6 +57,7 @@ from app.controllers.picture_prices import PicturePrices
 from app.controllers.preferences import Preferences
 from app.controllers.presets import PresetsController
 from app.controllers.prompt_size import PromptSizes
+from app.controllers.quote_search import QuoteSearch
 from app.controllers.read_ahead import ReadAheadController
 from app.controllers.reading_rate import ReadingRate
 from app.controllers.recently_deleted import RecentlyDeleted
@@ -153,6 +156,8 @@ class Core(QObject):
             seams.settings_path.with_name("downloads.json"),
         )
         self.copies = Copies(seams.catalog, self.models)
+        rates = seams.settings_path.with_name(RATES_FILE)
+        self.reading_rate = ReadingRate(self.bridge, self.models, seams.origin, rates, self._lane)
         self.opening = Opening(seams.catalog, self.models, self.preferences)
 
     def _make_chats(self, seams: Seams) -> None:
@@ -207,6 +212,16 @@ class Core(QObject):
         self.idle = IdleController(self.bridge, self.preferences)
         self.statistics = EngineStatistics(self.bridge) if seams.debug else None
         self.chat_models = ChatModels(self.desk, self.turns, self.models, self.library)
+        self.memory_map = MemoryMap(self.bridge, self.preferences)
+        self.documents = FolderDocuments(
+            self.bridge,
+            self.folders,
+            self.models,
+            self.preferences,
+            self.memory_map,
+            self.reading_rate,
+            seams.origin,
+        )
         self.read_ahead = ReadAheadController(
             self.bridge,
             self.desk,
@@ -215,6 +230,7 @@ class Core(QObject):
             self.chat_models,
             self.library,
             self.chat,
+            self.documents,
         )
         self.titles = TitlesController(
             self.bridge, self.desk, self.turns, self.models, self.library, self.preferences
@@ -229,7 +245,8 @@ class Core(QObject):
             openings,
             seams.origin,
         )
-        self.memory_map = MemoryMap(self.bridge, self.preferences)
+        self.document_files = DocumentFiles(openings, self.folders)
+        self.quotes = QuoteSearch()
         self.chat_states = ChatStates(self.bridge, self.memory_map)
         self.storage = Storage(
             self.bridge, self.preferences, seams.state_dir, self.pictures, self._lane
@@ -256,9 +273,6 @@ class Core(QObject):
     def _make_estimates(self, seams: Seams) -> None:
         """Create what tells how long the model will read before it answers."""
         folder = seams.settings_path.parent
-        self.reading_rate = ReadingRate(
-            self.bridge, self.models, seams.origin, folder / RATES_FILE, self._lane
-        )
         self.turns.estimate_saved = self.reading_rate.saved_ms
         self.time_saved = TimeSaved(self.turns, seams.origin, folder / SAVED_FILE, self._lane)
         self.prompt_sizes = PromptSizes(
@@ -287,6 +301,7 @@ class Core(QObject):
         self.several.counted.connect(self.hub.judge_again)
         self.chat_copies.copied.connect(self.chat_models.note_copy)
         self.library.selected.connect(self.preferences.set_selected)
+        self.library.documents_changed.connect(self.chat.next_turn_changed)
         self.store.purged.connect(self.storage.forget)
         self.storage.cleared.connect(self.server.clear_replies)
         for changing in (self.storage.cleared, self.storage.limited):
@@ -382,6 +397,7 @@ class Core(QObject):
             worker.close()
         for sender in (
             self.read_ahead,
+            self.documents,
             self.titles,
             self.prompt_sizes,
             self.branch_costs,
@@ -390,6 +406,7 @@ class Core(QObject):
             self.chat_states,
             self.memory_map,
             self.unused_pictures,
+            self.quotes,
         ):
             sender.stop()
         self.desk.note_quit()

@@ -73,6 +73,9 @@ class Desk(QObject):
         self._held: dict[ConversationId, _UnacceptedTurn] = {}
         self._queued: dict[ConversationId, Unsent] = {}
         self._reading: dict[ConversationId, list[_Waiter]] = {}
+        # Adds the values of a conversation that are not its own, such as the documents of its folder.
+        # The library sets it.
+        self.derive: Callable[[Conversation], Conversation] = _unchanged
         self.shown: ConversationId | None = None  # conversation on show; stays in memory
         # conversation that may be opened next; stays in memory
         self._expected: ConversationId | None = None
@@ -97,7 +100,7 @@ class Desk(QObject):
     def add(self, conversation: Conversation) -> None:
         """Keep a conversation in memory, as the most recently used one. Do not save it."""
         self._open.pop(conversation.conversation_id, None)
-        self._open[conversation.conversation_id] = conversation
+        self._open[conversation.conversation_id] = self.derive(conversation)
         self._trim()
 
     def open(
@@ -136,16 +139,25 @@ class Desk(QObject):
 
         def on_loaded(loaded: Conversation) -> None:
             if self._open.get(conversation_id) is before and conversation_id not in self._pinned:
-                self._open[conversation_id] = loaded
+                self._open[conversation_id] = self.derive(loaded)
                 self.changed.emit(conversation_id)
 
         self._store.load(conversation_id, on_loaded, self.failed.emit)
 
     def save(self, conversation: Conversation) -> None:
         """Replace the value of an open conversation, and write it to the store."""
-        self._open[conversation.conversation_id] = conversation
+        self._open[conversation.conversation_id] = self.derive(conversation)
         self._save(conversation.conversation_id)
         self.changed.emit(conversation.conversation_id)
+
+    def derive_again(self) -> frozenset[ConversationId]:
+        """Derive the values of all open conversations again. Return those that have changed.
+
+        Nothing is saved, because derived values are not stored.
+        """
+        before = dict(self._open)
+        self._open = {key: self.derive(value) for key, value in before.items()}
+        return frozenset(key for key in before if self._open[key] is not before[key])
 
     def save_draft(self, conversation_id: ConversationId, draft: str) -> None:
         """Replace the draft and save it.
@@ -334,7 +346,7 @@ class Desk(QObject):
 
     def _on_loaded(self, loaded: Conversation) -> None:
         waiting = self._reading.pop(loaded.conversation_id)
-        self._open = {loaded.conversation_id: loaded, **self._open}
+        self._open = {loaded.conversation_id: self.derive(loaded), **self._open}
         for waiter in waiting:
             self.open(loaded.conversation_id, waiter.on_ready, waiter.on_error)
         self._trim()
@@ -353,6 +365,10 @@ class Desk(QObject):
         if conversation_id in self._open:
             self._unsaved.add(conversation_id)
             self._retry.start()
+
+
+def _unchanged(conversation: Conversation) -> Conversation:
+    return conversation
 
 
 def with_unsent(value: Conversation, unsent: Unsent) -> Conversation:

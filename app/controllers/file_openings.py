@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
@@ -25,14 +26,17 @@ from app.conversation.attachments import (
     AttachedPicture,
     Attachment,
 )
+from app.conversation.folder import FolderDocument
 from app.conversation.text import file_label
 from app.extraction.extractor import Extracted, Extractor
 from app.extraction.refusal import Refused, RefusedFileError
 from app.settings import PictureSize
 from app.store.pictures import PictureFiles
-from app.words import attachments as words, undo as undo_words
-from engine.problem import Problem
+from app.words import attachments as words, folder_documents as document_words, undo as undo_words
+from engine.problem import Problem, ProblemKind
 from engine.types import ConversationId
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True, eq=False)
@@ -52,6 +56,14 @@ class FileOpening:
     batch: _AttachedBatch
     share: float | None = None
     job: Job | None = None  # None until the opening is queued
+
+
+@dataclass(frozen=True, slots=True)
+class ReadDocument:
+    """A file that was extracted as a document of a folder."""
+
+    document: FolderDocument | None  # None if the file has no text for a document
+    sentence: str = ""  # for the user, if the file was refused or cut
 
 
 class FileOpenings(QObject):
@@ -120,6 +132,24 @@ class FileOpenings(QObject):
         """Make the view of a picture in another size. The result is the picture, or a sentence."""
         self._lane.run(partial(self._resize, picture, size), on_done)
 
+    def read_document(
+        self,
+        path: Path,
+        on_done: Callable[[ReadDocument], None],
+        on_progress: Callable[[float], None] = lambda _share: None,
+    ) -> Job:
+        """Extract a file as a document of a folder. A job that is stopped has no result."""
+
+        def report(problem: Problem) -> None:
+            if problem.kind is not ProblemKind.STOPPED:
+                on_done(ReadDocument(None, f"{document_words.NOT_READ} {problem.cause}"))
+
+        return self._lane.start(partial(self._extract_document, path), on_done, report, on_progress)
+
+    def run(self, call: Callable[[], T], on_result: Callable[[T], None]) -> None:
+        """Run a short call on the worker thread, between two files."""
+        self._lane.run(call, on_result)
+
     @property
     def _size(self) -> PictureSize:
         """Size in which the model gets pictures that are attached now."""
@@ -153,6 +183,28 @@ class FileOpenings(QObject):
         except OSError as error:
             return f"{words.NO_ATTACHMENT} {error.strerror}"
         return extracted
+
+    def _extract_document(self, path: Path, job: Job) -> ReadDocument:
+        """Return a document, or a sentence. Runs on the worker thread.
+
+        The size and the time are those before the text is read: a file that changes meanwhile is
+        found to have changed.
+        """
+        try:
+            stat = path.stat()
+            extracted = self._extractor.read(path, job.report, size=self._size)
+        except RefusedFileError as refusal:
+            return ReadDocument(None, words.refused(file_label(path), refusal.why))
+        except FileNotFoundError:
+            return ReadDocument(None, words.refused(file_label(path), Refused.MISSING))
+        except OSError as error:
+            return ReadDocument(None, f"{document_words.NOT_READ} {error.strerror}")
+        file = extracted.attachment
+        if file.picture is not None:
+            return ReadDocument(None, document_words.is_picture(file.name))
+        document = FolderDocument(attachment=file, size=stat.st_size, modified_at=stat.st_mtime)
+        is_cut = extracted.is_cut
+        return ReadDocument(document, words.cut_at(file.name, MAX_CHARS) if is_cut else "")
 
     def _extract_image(
         self, image: Callable[[], bytes], size: PictureSize, job: Job

@@ -36,6 +36,7 @@ class FoldersController(QObject):
         self._undo = undo
         self._origin = origin
         self._all: dict[FolderId, Folder] = {}  # deleted ones too
+        self.are_loaded = False  # True once the stored folders have arrived
         self._newer: set[FolderId] = set()  # changed or removed since the last load began
         # Each deleted folder, and the function that undoes its deletion.
         self._undos: dict[FolderId, Callable[[], object]] = {}
@@ -55,6 +56,10 @@ class FoldersController(QObject):
         """Return a folder, or None if it is deleted or unknown."""
         folder = None if folder_id is None else self._all.get(folder_id)
         return None if folder is None or folder.deleted_at is not None else folder
+
+    def get_any(self, folder_id: FolderId) -> Folder | None:
+        """Return a folder, also if it is deleted; None if it is unknown or was removed for good."""
+        return self._all.get(folder_id)
 
     def start(self) -> None:
         """Load the folders from the store; there are none until they arrive."""
@@ -77,16 +82,24 @@ class FoldersController(QObject):
         )
         return made
 
-    def change(self, folder: Folder) -> None:
-        """Replace the values of a folder. Undo brings back the earlier ones."""
+    def change(self, folder: Folder, name: str = words.CHANGE_FOLDER) -> None:
+        """Replace the values of a folder. Undo brings back the earlier ones.
+
+        name: name of the undo step.
+        """
         before, folder = self.get(folder.folder_id), clean_folder(folder)
         if before is not None and folder != before:
             self._put(folder)
             self._undo.add(
-                words.CHANGE_FOLDER,
+                name,
                 lambda: self._put_back(before),
                 redo=lambda: self._put_back(folder),
             )
+
+    def note_files(self, folder: Folder) -> None:
+        """Store what is known of the files of a folder's documents. There is nothing to undo."""
+        if self.get(folder.folder_id) is not None:
+            self._put(folder)
 
     def rename(self, folder_id: FolderId, name: str) -> None:
         """Rename a folder. An empty name changes nothing."""
@@ -176,5 +189,6 @@ class FoldersController(QObject):
         loaded = {one.folder_id: one for one in stored if one.folder_id not in self._newer}
         newer = {one: self._all[one] for one in self._newer if one in self._all}
         self._all = loaded | newer
+        self.are_loaded = True
         self.changed.emit()
         self.defaults_changed.emit()

@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject
 from app.bridge.engine_bridge import EngineBridge
 from app.bridge.store_lane import StoreLane
 from app.controllers.desk import Desk
+from app.conversation.folder import DOCUMENTS_PREFIX
 from app.conversation.tree import TERMINAL_CHAT
 from app.server.known_chats import SERVER_PREFIX
 from engine.clients import ModelEvent
@@ -38,7 +39,9 @@ class Leftovers(QObject):
     def _forget(self, stored: frozenset[ConversationId]) -> None:
         """Forget chats that are neither stored nor open. A new chat is stored after its start.
 
-        Chats of the server are not stored. The limit of the folder's size applies to them.
+        Chats of the server are not stored. The limit of the folder's size applies to them. Documents of
+        folders are forgotten by folder_documents.py.
         """
         known = stored | self._desk.ids | {TERMINAL_CHAT}
-        self._engine.forget_unknown(known, known_prefix=SERVER_PREFIX)
+        prefixes = (SERVER_PREFIX, DOCUMENTS_PREFIX)
+        self._engine.forget_unknown(known, known_prefixes=prefixes)

@@ -32,6 +32,7 @@ from app.controllers.origin import Origin
 from app.controllers.turns import Turns
 from app.controllers.undo import UndoList
 from app.controllers.unseen import UnseenAnswers
+from app.conversation.folder import Folder, with_documents
 from app.conversation.placement import NO_PLACE, FolderId, Placement
 from app.conversation.tree import Conversation, ConversationSummary, summary_of
 from app.store.conversations import ConversationStore
@@ -48,6 +49,8 @@ class LibraryController(QObject):
     list_changed = Signal()
     current_changed = Signal()  # emitted when another conversation is on show
     selected = Signal(object)  # argument: ConversationId to show at the next start, or None
+    # argument: ConversationId of an open conversation that now begins with other documents
+    documents_changed = Signal(object)
     discarded = Signal(object)  # argument: ConversationId of a conversation that was deleted
     failed = Signal(object)  # argument: a Problem
 
@@ -63,6 +66,7 @@ class LibraryController(QObject):
         super().__init__()
         self._store = store
         self._desk = desk
+        self._folders = folders
         self._origin = origin
         self.listed = ListedChats()
         self.deleted = DeletedChats(store, desk, turns, self.listed, undo, self.failed.emit)
@@ -72,6 +76,7 @@ class LibraryController(QObject):
         self.keeps_current = False
         # The conversation that was selected last. It may still be loading and not yet on show.
         self._wanted: ConversationId | None = None
+        desk.derive = self._with_documents
         self.current = desk.shown = self._new_chats.begin()
         self.unseen.show(self.current)
         self.unseen.changed.connect(self.list_changed)
@@ -108,6 +113,10 @@ class LibraryController(QObject):
             return self._new_chats.place(conversation_id)
         return summary.placement
 
+    def folder_of(self, conversation_id: ConversationId) -> Folder | None:
+        """Return the folder of a conversation, also if that is not listed yet."""
+        return self._folders.get(self.placement(conversation_id).folder_id)
+
     def new_chat(self, folder_id: FolderId | None = None) -> None:
         """Show a new conversation, unless the one on show is new, unchanged and in the same folder."""
         is_blank = self._new_chats.is_blank(self._desk.get(self.current))
@@ -124,6 +133,7 @@ class LibraryController(QObject):
                 summary = self.deleted.summary(conversation_id)
                 self.deleted.update(replace(summary, placement=placement))
         self._store.run(lambda store: store.folders.place(placements), None, self.failed.emit)
+        self._derive_documents()
         self.list_changed.emit()
 
     def select(self, conversation_id: ConversationId) -> None:
@@ -185,9 +195,22 @@ class LibraryController(QObject):
 
     def _on_defaults_changed(self) -> None:
         """Begin the conversation on show again if it is new and unchanged."""
-        if self._new_chats.is_blank(self._desk.get(self.current)):
+        before = self._desk.get(self.current)
+        if self._new_chats.is_blank(before):
             self._new_chats.begin_again()
             self.list_changed.emit()
+            if self._desk.get(self.current).documents != before.documents:
+                self.documents_changed.emit(self.current)
+        self._derive_documents()
+
+    def _with_documents(self, conversation: Conversation) -> Conversation:
+        place = self.placement(conversation.conversation_id)
+        return with_documents(conversation, self._folders.get(place.folder_id))
+
+    def _derive_documents(self) -> None:
+        """Let open conversations without messages follow their folders."""
+        for conversation_id in self._desk.derive_again():
+            self.documents_changed.emit(conversation_id)
 
     def _unlist(self, conversation: Conversation) -> None:
         """Take an emptied conversation out of the list and the store. It stays in memory."""

@@ -26,6 +26,7 @@ class MemoryMap(QObject):
     """
 
     changed = Signal()  # a new report has come
+    forgotten = Signal(object)  # argument: ids of the chats that the user has forgotten
     moved = Signal(object)  # argument: ids of the chats whose move to the disk has ended
 
     def __init__(self, bridge: EngineBridge, preferences: Preferences) -> None:
@@ -70,6 +71,7 @@ class MemoryMap(QObject):
         """Delete the cached state of chats, in memory and on disk."""
         for conversation_id in conversation_ids:
             self._engine.forget(conversation_id)
+        self.forgotten.emit(tuple(conversation_ids))
         self.ask()
 
     def move_to_disk(self, conversation_ids: Sequence[ConversationId]) -> None:

@@ -263,7 +263,8 @@ class PromptSizes(QObject):
             if is_request:
                 return counted_edit(conversation, node_id, text, facts, cards)
             return edited_turn(conversation, node_id, text, facts)
-        if is_request and not is_far_too_long(conversation.draft_attachments, facts):
+        files = (*conversation.documents, *conversation.draft_attachments)
+        if is_request and not is_far_too_long(files, facts):
             return counted_send(conversation, facts, cards)
         return next_turn(conversation, facts, min_draft=1)
 

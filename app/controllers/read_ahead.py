@@ -14,6 +14,9 @@ The controller listens to the signals of the other controllers, and sends four k
                 once when the user removes it for good. The engine then frees the memory of the
                 conversation's cached state, and in the second case its files too.
 
+A new chat that begins with the documents of its folder and nothing else is read ahead under the id of the
+documents (folder_documents.py), so that an empty chat leaves no state of its own.
+
 A conversation that another model answered is not read ahead before the user has chosen a model for
 it (chat_models.py).
 
@@ -38,6 +41,7 @@ from app.bridge.engine_bridge import EngineBridge
 from app.controllers.chat import ChatController
 from app.controllers.chat_models import ChatModels
 from app.controllers.desk import Desk
+from app.controllers.folder_documents import FolderDocuments
 from app.controllers.library import LibraryController
 from app.controllers.models import ModelsController
 from app.controllers.requests import (
@@ -75,8 +79,10 @@ class ReadAheadController(QObject):
         chat_models: ChatModels,
         library: LibraryController,
         chat: ChatController,
+        documents: FolderDocuments,
     ) -> None:
         super().__init__()
+        self._documents = documents
         self._engine = bridge.engine
         self._desk = desk
         self._turns = turns
@@ -102,6 +108,7 @@ class ReadAheadController(QObject):
         desk.expected.connect(self._on_expected)
         library.current_changed.connect(self._on_shown)
         library.list_changed.connect(self._send_pins)
+        documents.ids_changed.connect(self._send_pins)
         library.discarded.connect(self._withdraw)
         library.deleted.removed.connect(self._on_removed)
         models.status_changed.connect(self._on_status_changed)
@@ -230,6 +237,8 @@ class ReadAheadController(QObject):
         if self._chat_models.must_ask(current):
             return
         turn = turn_ahead(self._desk.get(current), self._facts)
+        if self._documents.expect(turn):
+            turn = NextPrompt(conversation_id=current)
         is_needed = self._is_outdated or turn != self._sent
         # A command without messages withdraws the last one, so it is needed only if the last one
         # was for this conversation.
@@ -241,4 +250,4 @@ class ReadAheadController(QObject):
         return self._sent is not None and self._sent.conversation_id == conversation_id
 
     def _send_pins(self) -> None:
-        self._engine.pin(self._library.listed.kept_ready)
+        self._engine.pin(self._library.listed.kept_ready | self._documents.ids)

@@ -112,11 +112,13 @@ def next_turn(
 ) -> NextPrompt:
     """Return the known beginning of the next prompt: the messages on show, files, a long draft.
 
-    The result has no messages if there is no message and no long draft: the system prompt alone is
-    not read ahead. A text of fewer than min_draft characters is left out, because it still changes.
+    The result has no messages if there is no message, no document of the folder and no long draft: the
+    system prompt alone is not read ahead. The same holds for documents far too long. A text of fewer than min_draft characters is left out, because it still changes.
     """
     draft = conversation.draft if len(conversation.draft) >= min_draft else ""
-    if is_far_too_long(conversation.draft_attachments, facts):
+    if is_far_too_long(conversation.documents, facts):
+        return NextPrompt(conversation_id=conversation.conversation_id)
+    if is_far_too_long((*conversation.documents, *conversation.draft_attachments), facts):
         conversation = replace(conversation, draft_attachments=())
     messages = messages_ahead(conversation, draft)
     if not messages or messages[-1].role is Role.SYSTEM:

@@ -29,6 +29,7 @@ from app.controllers.origin import Origin
 from app.controllers.refusal import Refusal
 from app.controllers.turns import Turns
 from app.controllers.undo import UndoList
+from app.conversation.attachments import own_files
 from app.conversation.deletion import delete_message, restore_message
 from app.conversation.tree import Conversation, NodeId, path_to, set_draft, show_branch, versions
 from app.words import problems, undo as words
@@ -146,7 +147,7 @@ class UndoSend(QObject):
             self._chat.withdraw(conversation_id)
             return
         node = self._desk.get(conversation_id).nodes[sent.node_id]
-        sent.unsent = Unsent(node.content, node.attachments)
+        sent.unsent = Unsent(node.content, own_files(node.attachments))
         self._leaving[conversation_id] = sent
         self._turns.stop(conversation_id)
         self._on_activity_changed(conversation_id)

@@ -24,7 +24,13 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Final
 
-from app.conversation.attachments import Attachment, PromptText, join_prompts, prompt_text
+from app.conversation.attachments import (
+    Attachment,
+    PromptText,
+    join_prompts,
+    own_files,
+    prompt_text,
+)
 from app.conversation.readers import readers_of, writer_of
 from app.conversation.replies import resume_reply
 from app.conversation.text import message_text
@@ -101,15 +107,16 @@ def plan_send(
 ) -> Turn:
     """Plan a turn with a new user message at the end of the branch on show. Clear the draft.
 
-    The message gets the attachments of the draft.
+    The message gets the documents of the folder if it is the first one, and the files of the draft.
 
     Raises:
-        EmptyMessageError: the text contains only white space, and there is no attachment.
+        EmptyMessageError: the text contains only white space, and the user has attached nothing.
     """
     path = shown_path(conv)
     parent = path[-1].node_id if path else None
-    user = _user_node(text, conv.draft_attachments, ids.user, parent, now=now)
-    cleared = replace(conv, draft="", draft_attachments=())
+    files = (*conv.documents, *conv.draft_attachments)
+    user = _user_node(text, files, ids.user, parent, now=now)
+    cleared = replace(conv, draft="", draft_attachments=(), documents=())
     return _plan(cleared, user, _reply_node(ids.reply, user, now, generation))
 
 
@@ -129,7 +136,7 @@ def plan_edit(  # noqa: PLR0913 (values with defaults)
     new version keeps the attachments, unless others are given.
 
     Raises:
-        EmptyMessageError: the text contains only white space, and there is no attachment.
+        EmptyMessageError: the text contains only white space, and the user has attached nothing.
     """
     edited = conv.nodes[node_id]
     assert edited.role is Role.USER
@@ -212,11 +219,12 @@ def messages_ahead(conv: Conversation, draft: str = "") -> tuple[Message, ...]:
 
     The window passes them to the engine to read ahead (controllers/requests.py). The system prompt
     comes first, even if there is no message and no draft. The attachments of the draft count as a
-    draft.
+    draft, and so do the documents of the folder, which the first message will have.
     """
     prompted = _without_readers(conv, shown_path(conv))
-    if draft.strip() or conv.draft_attachments:
-        _add_user(prompted, prompt_text(conv.draft_attachments, message_text(draft)), _NOBODY)
+    files = (*conv.documents, *conv.draft_attachments)
+    if draft.strip() or files:
+        _add_user(prompted, prompt_text(files, message_text(draft)), _NOBODY)
     return tuple(one.message for one in prompted)
 
 
@@ -256,7 +264,7 @@ def _user_node(
     *,
     now: float,
 ) -> MessageNode:
-    if not text.strip() and not attachments:
+    if not text.strip() and not own_files(attachments):
         raise EmptyMessageError("")
     return MessageNode(
         node_id=node_id,

@@ -32,7 +32,8 @@ from app.words import attachments as words
 from engine.types import Picture
 
 PICTURE = "picture"  # kind of an attachment that is a picture
-MAX_ATTACHMENTS = 50  # of one message
+MAX_ATTACHMENTS = 50  # of one message, without the documents of a folder
+MAX_DOCUMENTS = 50  # of one folder
 MAX_CHARS = 4_000_000  # longest text of one attachment: about a million tokens
 MAX_PICTURE_BYTES = 50 << 20  # of the file of a picture
 
@@ -101,6 +102,7 @@ class Attachment:
     part: str = ""  # label of the part, such as "Pages 1-20"; empty for the whole file
     source: str = ""  # path of the file when it was attached; empty after an import
     picture: AttachedPicture | None = None
+    from_folder: bool = False  # True: a document of the folder in which the chat was begun
 
     def with_text(self, text: str, part: str) -> Attachment:
         """Return an attachment with a part of the text."""
@@ -175,6 +177,11 @@ def view_size(width: int, height: int, size: PictureSize) -> tuple[int, int]:
     # A side of at least one pixel must not make the other one too long.
     shown_width = max(1, min(math.floor(width * scale), area))
     return shown_width, max(1, min(math.floor(height * scale), area // shown_width))
+
+
+def own_files(attachments: Iterable[Attachment]) -> tuple[Attachment, ...]:
+    """Return the attachments of a message without the documents of its folder."""
+    return tuple(one for one in attachments if not one.from_folder)
 
 
 def digest_of(text: str) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NewType, TypeVar
 
-from app.conversation.attachments import Attachment
+from app.conversation.attachments import Attachment, own_files
 from app.conversation.placement import NO_PLACE, Placement
 from app.conversation.text import clean_text, one_line, title_from
 from app.words import window as words
@@ -170,6 +170,10 @@ class Conversation:
     setup: Setup = field(default_factory=Setup)
     draft: str = ""  # text in the composer that is not sent yet
     draft_attachments: tuple[Attachment, ...] = ()  # files in the composer that are not sent yet
+    # Documents of the folder, which the first message will have in front of its own files. They are
+    # derived from the folder and not stored. Empty if there are messages.
+    documents: tuple[Attachment, ...] = ()
+    without_documents: bool = False  # True: the user begins it without the documents of its folder
     # True if the draft has a message that the user sent, and the app ended before a model read it
     draft_was_sent: bool = False
     draft_edits: tuple[DraftEdit, ...] = ()  # messages with changed text in their editors
@@ -286,7 +290,7 @@ def set_title(conv: Conversation, title: str) -> Conversation:
 
 def first_title(message: MessageNode) -> str:
     """Return the title from the first message: its first line, else the name of its first file."""
-    names = [attachment.name for attachment in message.attachments]
+    names = [one.name for one in own_files(message.attachments)]
     return title_from(message.content) or next(iter(names), "")
 
 
@@ -303,6 +307,14 @@ def set_draft(conv: Conversation, text: str) -> Conversation:
         return conv
     names = [attachment.name for attachment in conv.draft_attachments]
     return replace(conv, title=title_from(draft) or next(iter(names), words.NEW_TITLE))
+
+
+def set_without_documents(conv: Conversation, without: bool) -> Conversation:  # noqa: FBT001 (the value)
+    """Set the user's choice to begin a conversation without the documents of its folder.
+
+    The caller derives `documents` again (folder.with_documents).
+    """
+    return replace(conv, without_documents=without)
 
 
 def set_draft_edits(conv: Conversation, edits: Iterable[DraftEdit]) -> Conversation:

@@ -24,9 +24,11 @@ An object of a conversation has all branches:
     shown               object: parent id ("" for the first message) to the id of the version shown
                         below it, if that is not the newest one
     draft_attachments   array, the files of the draft: as `attachments` below
+    without_documents   true if the chat begins without the documents of its folder
     pinned, archived    true or false: the place of the conversation in the list
-    folder              null, or object: folder_id, name, color, created_at, system_prompt, and preset
-                        (its name). An import adds a missing folder, and restores a deleted one
+    folder              null, or object: folder_id, name, color, created_at, system_prompt, preset (its
+                        name), and documents (array: as `attachments` below). An import adds a missing
+                        folder, and restores a deleted one
     messages            array, each parent before its children, versions of a message oldest first:
         node_id, parent     strings; parent is null for a first message
         role                "user" or "assistant"; the roles alternate
@@ -40,7 +42,8 @@ An object of a conversation has all branches:
                             (such as "pdf"), text, num_pages (null if it has none), and part (label of
                             the attached part; "" for the whole file). A picture has no text, and
                             the object `picture`: original, extension, width, height, size, and view
-                            (digest, width, height). An import uses original and size only
+                            (digest, width, height). An import uses original and size only.
+                            from_folder is true for a document of the chat's folder
         chat_title          string; of a first message the title that the model wrote for it, else ""
 
 Missing fields have their default. Unknown fields are ignored. Deleted messages are not exported.

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from app.conversation.attachments import (
     MAX_ATTACHMENTS,
     MAX_CHARS,
+    MAX_DOCUMENTS,
     PICTURE,
     AttachedPicture,
     Attachment,
@@ -17,7 +18,7 @@ from app.conversation.attachments import (
     make_picture,
 )
 from app.conversation.filed import FiledConversation
-from app.conversation.folder import Folder, FolderColor, clean_folder
+from app.conversation.folder import Folder, FolderColor, FolderDocument, clean_folder
 from app.conversation.placement import FolderId, Placement
 from app.conversation.preset import PRESET_NAME_LEN
 from app.conversation.text import FILE_NAME_LEN, clean_text, one_line
@@ -68,6 +69,7 @@ class _Attached:
     num_pages: int | None = None
     part: str = ""
     picture: AttachedPicture | None = None
+    from_folder: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +109,7 @@ class _Folder:
     created_at: float = 0.0
     system_prompt: str = ""
     preset: str = ""
+    documents: tuple[_Attached, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +127,7 @@ class _File:
     setup: Setup = field(default_factory=Setup)
     draft: str = ""
     draft_attachments: tuple[_Attached, ...] = ()
+    without_documents: bool = False
     pinned: bool = False
     archived: bool = False
     folder: _Folder | None = None
@@ -146,6 +150,7 @@ def to_json(filed: FiledConversation) -> str:
         setup=conv.setup,
         draft=conv.draft,
         draft_attachments=tuple(map(_attached, conv.draft_attachments)),
+        without_documents=conv.without_documents,
         pinned=filed.placement.pinned,
         archived=filed.placement.archived,
         folder=filed.folder and _folder(filed.folder),
@@ -250,6 +255,7 @@ def _conversation(file: _File, shown: object) -> Conversation:
         setup=file.setup,
         draft=clean_text(file.draft),
         draft_attachments=_attachments(file.draft_attachments),
+        without_documents=file.without_documents,
     )
     conv = add_nodes(conv, *map(_node, file.messages))
     if isinstance(shown, dict):
@@ -331,6 +337,7 @@ def _folder(folder: Folder) -> _Folder:
         created_at=folder.created_at,
         system_prompt=folder.system_prompt,
         preset=folder.preset,
+        documents=tuple(_attached(one.attachment) for one in folder.documents),
     )
 
 
@@ -343,6 +350,11 @@ def _folder_from(folder: _Folder) -> Folder:
             created_at=_time(folder.created_at),
             system_prompt=folder.system_prompt,
             preset=one_line(folder.preset, PRESET_NAME_LEN),
+            documents=tuple(
+                FolderDocument(attachment=replace(one, from_folder=False))
+                for one in _attachments(folder.documents)
+                if one.picture is None
+            ),
         )
     )
 
@@ -355,11 +367,13 @@ def _attached(file: Attachment) -> _Attached:
         num_pages=file.num_pages,
         part=file.part,
         picture=file.picture,
+        from_folder=file.from_folder,
     )
 
 
 def _attachments(files: tuple[_Attached, ...]) -> tuple[Attachment, ...]:
-    if len(files) > MAX_ATTACHMENTS or any(len(file.text) > MAX_CHARS for file in files):
+    are_many = len(files) > MAX_ATTACHMENTS + MAX_DOCUMENTS
+    if are_many or any(len(file.text) > MAX_CHARS for file in files):
         raise ValueError("an attachment is too long, or there are too many")
     return tuple(map(_attachment, files))
 
@@ -369,13 +383,14 @@ def _attachment(file: _Attached) -> Attachment:
         return make_picture(file.name, file.picture)
     if file.kind == PICTURE and not file.text:
         return lost_picture(file.name)
-    return make_attachment(
+    made = make_attachment(
         file.name,
         one_line(file.kind, _MAX_KIND_LEN),
         clean_text(file.text),
         num_pages=file.num_pages,
         part=one_line(file.part, FILE_NAME_LEN),
     )
+    return replace(made, from_folder=file.from_folder)
 
 
 def _clean(generation: Generation) -> Generation:

@@ -35,6 +35,7 @@ class AttachmentRow(NamedTuple):
     source: str
     digest: str
     picture: str | None  # JSON of an AttachedPicture
+    from_folder: int
 
 
 class AttachmentStore:
@@ -63,6 +64,7 @@ class AttachmentStore:
                     num_pages=row.num_pages,
                     part=row.part,
                     source=row.source,
+                    from_folder=bool(row.from_folder),
                 )
             found[row.node_id] = (*found.get(row.node_id, ()), attachment)
         return found
@@ -124,4 +126,5 @@ def _rows(
             source=one.source,
             digest=one.digest,
             picture=one.picture and to_json(one.picture),
+            from_folder=one.from_folder,
         )

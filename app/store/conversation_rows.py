@@ -36,6 +36,7 @@ class ConversationRecord(NamedTuple):
     keep_ready: int
     draft_was_sent: int
     draft_edits: str
+    without_documents: int
 
 
 class SummaryRow(NamedTuple):
@@ -95,6 +96,7 @@ def conversation_row(conv: Conversation) -> ConversationRecord:
         keep_ready=conv.keep_ready,
         draft_was_sent=conv.draft_was_sent,
         draft_edits=to_json(_DraftEdits(conv.draft_edits)),
+        without_documents=conv.without_documents,
     )
 
 
@@ -114,6 +116,7 @@ def conversation_from(row: ConversationRecord) -> Conversation:
         keep_ready=bool(row.keep_ready),
         draft_was_sent=bool(row.draft_was_sent),
         draft_edits=(from_json_or_none(_DraftEdits, row.draft_edits) or _DraftEdits()).edits,
+        without_documents=bool(row.without_documents),
     )
 
 

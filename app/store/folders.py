@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from app.conversation.filed import FiledConversation
 from app.conversation.folder import Folder, FolderColor
 from app.conversation.placement import FolderId, Placement
 from app.conversation.tree import Conversation
 from app.store.database import Database
+from app.store.folder_documents import FolderDocumentStore
 from engine.types import ConversationId
 
 _SELECT = """
@@ -33,6 +35,7 @@ _ADD = """
     VALUES (?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (folder_id) DO UPDATE SET deleted_at = NULL
 """
+_HAS = "SELECT 1 FROM folders WHERE folder_id = ?"
 _REMOVE = "DELETE FROM folders WHERE folder_id = ? AND deleted_at IS NOT NULL"
 _PURGE = "DELETE FROM folders WHERE deleted_at <= ?"
 _PLACE = """
@@ -49,13 +52,18 @@ class FolderStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._documents = FolderDocumentStore(database)
 
     def load(self) -> tuple[Folder, ...]:
-        return tuple(map(_folder, self._database.rows(_SELECT)))
+        documents = self._documents.load()
+        folders = map(_folder, self._database.rows(_SELECT))
+        return tuple(replace(one, documents=documents.get(one.folder_id, ())) for one in folders)
 
     def save(self, folder: Folder) -> None:
         """Write a folder. An earlier value with the same id is replaced."""
-        self._database.run(_PUT, _row(folder))
+        with self._database.transaction():
+            self._database.run(_PUT, _row(folder))
+            self._documents.set(folder.folder_id, folder.documents)
 
     def remove(self, folder_id: FolderId) -> None:
         """Remove a folder for good, if it is deleted. Its conversations stay."""
@@ -75,6 +83,10 @@ class FolderStore:
         ((pinned, archived, folder_id, *row),) = self._database.rows(
             _SELECT_FILED, (conv.conversation_id,)
         )
+        folder = None if row[0] is None else _folder(row)
+        if folder is not None:
+            documents = self._documents.load(folder.folder_id).get(folder.folder_id, ())
+            folder = replace(folder, documents=documents)
         return FiledConversation(
             conversation=conv,
             placement=Placement(
@@ -82,7 +94,7 @@ class FolderStore:
                 archived=bool(archived),
                 folder_id=None if folder_id is None else FolderId(str(folder_id)),
             ),
-            folder=None if row[0] is None else _folder(row),
+            folder=folder,
         )
 
     def file(self, filed: FiledConversation) -> None:
@@ -90,8 +102,12 @@ class FolderStore:
 
         A stored folder keeps its name and its other values. Call this method in a transaction.
         """
-        if filed.folder is not None:
-            self._database.run(_ADD, _row(filed.folder))
+        folder = filed.folder
+        if folder is not None:
+            is_stored = bool(self._database.rows(_HAS, (folder.folder_id,)))
+            self._database.run(_ADD, _row(folder))
+            if not is_stored:
+                self._documents.set(folder.folder_id, folder.documents)
         self._place({filed.conversation.conversation_id: filed.placement})
 
     def _place(self, placements: Mapping[ConversationId, Placement]) -> None:
@@ -117,6 +133,7 @@ def _row(folder: Folder) -> tuple[str | float | None, ...]:
 
 
 def _folder(row: Sequence[object]) -> Folder:
+    """Return the folder of a row, without its documents."""
     folder_id, name, color, created_at, deleted_at, system_prompt, preset = row
     return Folder(
         folder_id=FolderId(str(folder_id)),

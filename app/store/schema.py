@@ -299,7 +299,40 @@ _M016: Migration = ("ALTER TABLE conversations ADD COLUMN draft_edits TEXT NOT N
 # An attached picture as JSON (AttachedPicture). Its text is empty, and has no row in attachment_texts.
 _M017: Migration = ("ALTER TABLE attachments ADD COLUMN picture TEXT",)
 
+# The documents of folders (conversation/folder.py). Their texts are in attachment_texts, and are removed
+# when neither an attachment nor a document has them. from_folder is 1 in the attachments of a message
+# that were documents of its folder.
+_UNUSED_TEXT = """
+    CREATE TRIGGER {0} AFTER DELETE ON {1}
+    WHEN NOT EXISTS (SELECT 1 FROM attachments WHERE digest = old.digest)
+        AND NOT EXISTS (SELECT 1 FROM folder_documents WHERE digest = old.digest)
+    BEGIN DELETE FROM attachment_texts WHERE digest = old.digest; END
+"""
+_M018: Migration = (
+    "ALTER TABLE attachments ADD COLUMN from_folder INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE conversations ADD COLUMN without_documents INTEGER NOT NULL DEFAULT 0",
+    """
+    CREATE TABLE folder_documents (
+        folder_id TEXT NOT NULL REFERENCES folders ON DELETE CASCADE,
+        place INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        num_pages INTEGER,
+        part TEXT NOT NULL,
+        source TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        size INTEGER NOT NULL,
+        modified_at REAL NOT NULL,
+        PRIMARY KEY (folder_id, place)
+    ) STRICT, WITHOUT ROWID
+    """,
+    "CREATE INDEX folder_documents_by_digest ON folder_documents (digest)",
+    "DROP TRIGGER attachment_text_unused",
+    _UNUSED_TEXT.format("attachment_text_unused", "attachments"),
+    _UNUSED_TEXT.format("document_text_unused", "folder_documents"),
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     _M001, _M002, _M003, _M004, _M005, _M006, _M007, _M008, _M009, _M010, _M011,
-    _M012, _M013, _M014, _M015, _M016, _M017,
+    _M012, _M013, _M014, _M015, _M016, _M017, _M018,
 )  # fmt: skip

@@ -192,7 +192,7 @@ DELETED_MESSAGES = """
 
 _ATTACHMENT_COLUMNS = (
     "conversation_id", "node_id", "place", "name", "kind", "num_pages", "part", "source", "digest",
-    "picture",
+    "picture", "from_folder",
 )  # fmt: skip
 INSERT_ATTACHMENT_TEXT = _insert(
     "attachment_texts", ("digest", "text"), "ON CONFLICT (digest) DO NOTHING"
@@ -216,6 +216,23 @@ MOVE_DRAFT_ATTACHMENTS = (
 DELETE_MOVED_ATTACHMENTS = (
     "DELETE FROM attachments WHERE conversation_id = ? AND node_id = '' AND place < 0"
 )
+_DOCUMENT_COLUMNS = (
+    "folder_id", "place", "name", "kind", "num_pages", "part", "source", "digest", "size",
+    "modified_at",
+)  # fmt: skip
+# Parameter: a folder, or NULL for all.
+SELECT_DOCUMENTS = _select(
+    "folder_documents JOIN attachment_texts USING (digest)",
+    (*_DOCUMENT_COLUMNS, "text"),
+    "WHERE ?1 IS NULL OR folder_id = ?1 ORDER BY folder_id, place",
+)
+SELECT_DOCUMENT_ROWS = _select(
+    "folder_documents", _DOCUMENT_COLUMNS, "WHERE folder_id = ? ORDER BY place"
+)
+INSERT_DOCUMENT = _insert("folder_documents", _DOCUMENT_COLUMNS)
+# The old documents of a folder get negative places until the new ones are written.
+MOVE_DOCUMENTS = "UPDATE folder_documents SET place = -1 - place WHERE folder_id = ?"
+DELETE_MOVED_DOCUMENTS = "DELETE FROM folder_documents WHERE folder_id = ? AND place < 0"
 MOVE_ATTACHMENTS = "UPDATE attachments SET conversation_id = ? WHERE conversation_id = ?"
 # The messages with an attachment that matches. The same conditions as SEARCH_FIND.
 SEARCH_ATTACHMENTS = """

@@ -23,14 +23,14 @@ LABEL_TYPES = {
 }
 
 SHEETS = (
-    "#messageSheet", "#folderSheet", "#presetSheet", "#deletedSheet", "#shortcuts", "#remembering",
+    "#messageSheet", "#folderSheet", "#documentsSheet", "#presetSheet", "#deletedSheet", "#shortcuts", "#remembering",
 )  # fmt: skip
 # Largest zoom of what stands in a bar: the tabs of the settings, the height of the model button.
 TAB_ZOOM = 1.5
 # Parts of the window whose texts scale with the zoom.
 ZOOMED = (
     "#sidebar", "#chatPane", "#toast", "#switcher", "#inspector", "#settings", "#models", "#memory",
-    "#picker", "#why", "#branches", "#compare", "#picture",
+    "#picker", "#why", "#branches", "#compare", "#picture", "#fileTextWindow",
     *SHEETS,
 )  # fmt: skip
 
@@ -145,8 +145,12 @@ QPushButton#sidebarFooter {{
 }}
 QPushButton#sidebarFooter:hover {{ background: {colors.hover}; }}
 QPushButton#sidebarFooter:focus {{ border-color: {colors.accent}; }}
-#settings, #models, #memory, #why, #branches, #compare, #picture {{ background: {colors.canvas}; }}
-#modelDefaults, #deletedSheet, #folderSheet, #messageSheet {{ background: {colors.canvas}; }}
+#settings, #models, #memory, #why, #branches, #compare, #picture, #fileTextWindow {{
+  background: {colors.canvas};
+}}
+#modelDefaults, #deletedSheet, #folderSheet, #documentsSheet, #messageSheet {{
+  background: {colors.canvas};
+}}
 #settingsLine {{ background: {colors.hairline}; }}
 #inspector {{ background: {colors.canvas}; border-left: 1px solid {colors.hairline}; }}
 #findBar {{ background: {colors.canvas}; border-bottom: 1px solid {colors.hairline}; }}
@@ -177,6 +181,7 @@ def _field_rules(colors: Colors, zoom: float) -> str:
   background: {colors.raised}; border: 1px solid {colors.border};
   border-radius: {Radius.BUTTON}px; padding: {Space.XS}px {Space.S}px;
 }}
+#fileText {{ font-size: {round(Type.UI.size * zoom)}px; padding: {Space.S}px {Space.M}px; }}
 #systemPrompt:focus, #folderPrompt:focus, #servedText:focus {{ border-color: {colors.accent}; }}
 #titleField {{ {_font(Type.TITLE)} }}
 QSlider {{ min-height: {Size.CONTROL_MINI}px; }}

@@ -44,6 +44,7 @@ class Chip:
     is_opening: bool = False  # True while its text is extracted
     picture: AttachedPicture | None = None
     sizes: tuple[SizeChoice, ...] = ()  # choices of the size of a picture; empty if there is one
+    from_folder: bool = False  # True: a document of the folder in which the chat was begun
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +78,10 @@ def file_sizes(
         counted: the size of the next prompt.
         read: number of tokens at the start of the prompt that are cached or fed.
     """
-    if counted is None or len(counted.part_ends) != len(files) + 1:
+    # Documents of the folder stand before the files.
+    ends = () if counted is None else counted.part_ends[-1 - len(files) :]
+    if len(ends) != len(files) + 1:
         return None
-    ends = counted.part_ends
     return [
         FileSize(end - start, min(max(0, read - start), end - start))
         for start, end in pairwise(ends)
@@ -172,7 +174,13 @@ def sent_chip(file: Attachment) -> Chip:
         tip = f"{file.name}\n{size}"
         return Chip(name=file.name, kind=file.kind, details=size, tip=tip, picture=file.picture)
     details = file.part or (words.num_pages(file.num_pages) if file.num_pages else "")
-    return Chip(name=file.name, kind=file.kind, details=details, tip=file.name)
+    return Chip(
+        name=file.name,
+        kind=file.kind,
+        details=details,
+        tip=file.name,
+        from_folder=file.from_folder,
+    )
 
 
 def reading_note(

@@ -24,6 +24,7 @@ from typing_extensions import override
 from app.conversation.folder import FolderColor
 from app.conversation.placement import FolderId
 from app.viewmodels.chat_state import ChatState
+from app.viewmodels.document_lines import FolderMark
 from app.words import costs, folders, window as words
 from engine.types import ConversationId
 
@@ -115,6 +116,8 @@ class ConversationsModel(QAbstractListModel):
         self._rows: list[Row] = []
         # Function that returns the state of a conversation's cached state; None if it is not known.
         self.state_of: Callable[[ConversationId], ChatState | None] = _unknown
+        # Function that returns the mark of a folder's documents; None if it has none.
+        self.mark_of: Callable[[FolderId], FolderMark | None] = _unmarked
 
     def set_rows(self, rows: list[Row]) -> None:
         """Replace the rows. Keep old rows that are still needed, so that an open editor stays.
@@ -234,8 +237,15 @@ class ConversationsModel(QAbstractListModel):
         below = cost if state is None else costs.of_action(state.text, cost)
         return f"{row.tip}\n{below}" if below else row.tip
 
+    def _folder_tip(self, row: FolderRow) -> str:
+        mark = self.mark_of(row.folder_id)
+        return row.name if mark is None else f"{row.name}\n{mark.text}"
+
     def _spoken(self, row: FolderRow | ConversationRow) -> str:
-        state = self.state_of(row.conversation_id) if isinstance(row, ConversationRow) else None
+        if isinstance(row, FolderRow):
+            mark = self.mark_of(row.folder_id)
+            return row.spoken if mark is None else f"{row.spoken}, {mark.text}"
+        state = self.state_of(row.conversation_id)
         return row.spoken if state is None else f"{row.spoken}, {state.text.lower()}"
 
     @override
@@ -252,7 +262,7 @@ class ConversationsModel(QAbstractListModel):
             case Qt.ItemDataRole.ToolTipRole:
                 if isinstance(row, ConversationRow):
                     return self.tip_of(row)
-                return None if isinstance(row, ListHeading) else text
+                return None if isinstance(row, ListHeading) else self._folder_tip(row)
             case Qt.ItemDataRole.AccessibleTextRole:
                 return text if isinstance(row, ListHeading) else self._spoken(row)
             case _:
@@ -336,6 +346,10 @@ def _runs(numbers: list[int]) -> list[tuple[int, int]]:
         else:
             runs.append((number, number))
     return runs
+
+
+def _unmarked(_folder_id: FolderId) -> None:
+    """Return None: no folder has a mark."""
 
 
 def _unknown(_conversation_id: ConversationId) -> None:

@@ -6,11 +6,13 @@ of stored messages are cached. Only a reply that is being written gets a new ite
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from app.conversation.actions import can_continue, can_retry, is_at_limit, is_silent
 from app.conversation.deletion import can_delete
+from app.conversation.folder import Folder
+from app.conversation.quotes import QuotedDocument, QuotedFile
 from app.conversation.tree import (
     Conversation,
     Generation,
@@ -260,3 +262,22 @@ def _reasoning_s(generation: Generation | None, reply: ReplyTokens | None) -> fl
         return None
     rate = generation.usage.decode_tok_s
     return reply.answer_start / rate if rate > 0 and reply.answer_start > 0 else None
+
+
+def with_quotes(item: TranscriptItem, quotes: Sequence[QuotedDocument]) -> TranscriptItem:
+    """Return an item with the rows of the documents that an ended answer quotes."""
+    if not quotes or item.status is ItemStatus.STREAMING:
+        return item
+    return replace(
+        item, quotes=tuple(QuotedFile(one.document.name, len(one.ranges)) for one in quotes)
+    )
+
+
+def with_folder(item: TranscriptItem, folder: Folder) -> TranscriptItem:
+    """Name the folder of a message's documents, if this folder has documents with all their names.
+
+    The chat may have been begun in another folder.
+    """
+    names = {chip.name for chip in item.files if chip.from_folder}
+    known = {one.attachment.name for one in folder.documents}
+    return replace(item, folder=folder.name) if names and names <= known else item

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from app.conversation.folder import documents_of
+from app.conversation.placement import FolderId
 from app.server.known_chats import SERVER_PREFIX
 from app.viewmodels import figures
 from app.viewmodels.chat_state import ChatState, chat_state
@@ -95,12 +97,19 @@ class MapRow:
         )
 
 
-def map_rows(report: HeldChats, title_of: Callable[[ConversationId], str | None]) -> list[MapRow]:
+def map_rows(
+    report: HeldChats,
+    title_of: Callable[[ConversationId], str | None],
+    folder_of: Callable[[FolderId], str | None],
+) -> list[MapRow]:
     """Return the parts of the report, the largest first. Their bytes in sum are the report's.
 
-    title_of: returns the title of a chat in the list, and None for every other chat.
+    Args:
+        report: the report.
+        title_of: returns the title of a chat in the list, and None for every other chat.
+        folder_of: returns the name of a folder; None if it is gone.
     """
-    rows = [_chat_row(chat, title_of(chat.conversation_id)) for chat in report.chats]
+    rows = [_chat_row(chat, title_of(chat.conversation_id), folder_of) for chat in report.chats]
     others = (
         ("shared", words.SHARED, report.shared_bytes, report.shared_disk_bytes),
         ("unused", words.UNUSED, report.unused_bytes, report.unused_disk_bytes),
@@ -114,12 +123,14 @@ def map_rows(report: HeldChats, title_of: Callable[[ConversationId], str | None]
     return sorted(rows, key=lambda row: (-row.nbytes, row.key))
 
 
-def _chat_row(chat: HeldChat, title: str | None) -> MapRow:
+def _chat_row(
+    chat: HeldChat, title: str | None, folder_of: Callable[[FolderId], str | None]
+) -> MapRow:
     place = chat_state(chat)
     is_in_memory = place is ChatState.MEMORY
     return MapRow(
         key=chat.conversation_id,
-        title=_unlisted(chat.conversation_id) if title is None else title,
+        title=_unlisted(chat.conversation_id, folder_of) if title is None else title,
         num_tokens=chat.memory_tokens
         if is_in_memory
         else max(chat.memory_tokens, chat.disk_tokens),
@@ -132,7 +143,10 @@ def _chat_row(chat: HeldChat, title: str | None) -> MapRow:
     )
 
 
-def _unlisted(conversation_id: ConversationId) -> str:
+def _unlisted(conversation_id: ConversationId, folder_of: Callable[[FolderId], str | None]) -> str:
+    folder_id = documents_of(conversation_id)
+    if folder_id is not None:
+        return words.documents(folder_of(folder_id) or "")
     is_program = conversation_id.startswith(SERVER_PREFIX)
     return words.PROGRAM if is_program else words.UNLISTED
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from app.conversation.quotes import QuotedFile
 from app.viewmodels.attachments import Chip
 from app.viewmodels.state_line import Phase, Planned, StateLine, state_line
 from engine.problem import Problem
@@ -70,6 +71,8 @@ class TranscriptItem:
     can_delete: bool = False
     editing: bool = False  # True if the message is open in an editor
     files: tuple[Chip, ...] = ()  # attached files of a user message
+    folder: str = ""  # name of the folder of the documents in `files`; empty if it is unknown
+    quotes: tuple[QuotedFile, ...] = ()  # documents with words of the answer
 
     @property
     def state_line(self) -> StateLine | None:

@@ -32,6 +32,7 @@ class Attaching(QObject):
 
     # arguments: ConversationId that the problem is about, the problem as a sentence for the user
     said = Signal(object, str)
+    text_requested = Signal(object)  # argument: Attachment whose text is shown
     noted = Signal(str)  # argument: a sentence that soon is no longer true
 
     def __init__(
@@ -124,9 +125,13 @@ class Attaching(QObject):
         return True
 
     def open_sent_file(self, key: str, place: int) -> None:
-        """Open a file of a sent message in its own app."""
+        """Open a file of a sent message in its own app, and show the text of a document."""
         node = self._core.desk.get(self._shown).nodes[NodeId(key)]
-        self._open(node.attachments[place])
+        file = node.attachments[place]
+        if file.from_folder:
+            self.text_requested.emit(file)  # the file itself may have changed
+        else:
+            self._open(file)
 
     def act_on_sent_picture(self, key: str, place: int, action: PictureAction) -> None:
         """Carry out an action on a picture of a sent message."""

@@ -52,6 +52,7 @@ class ChatColumn(QVBoxLayout):
         view.setMinimumHeight(Size.CONTROL)
         self.addWidget(cards)
         self.addWidget(composer)
+        self.addLayout(centred(empty.documents))
         self.addLayout(centred(empty.promise, below=Space.L))
         self.addLayout(centred(empty.model_note))
         self.addWidget(empty.recent, 1)

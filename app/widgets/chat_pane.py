@@ -33,6 +33,7 @@ from app.widgets.choice_line import ChoiceLine
 from app.widgets.composer import Composer
 from app.widgets.composer_caption import caption, note_on_reading
 from app.widgets.cost_tips import CostTips
+from app.widgets.document_texts import DocumentTexts
 from app.widgets.editing import focused_field, has_text
 from app.widgets.empty_chat import EmptyChat
 from app.widgets.find_bar import FindBar
@@ -73,7 +74,7 @@ class ChatPane(QWidget):
         self.view = TranscriptView(theme, self, pictures=core.pictures)
         self.view.focus_moved.connect(FocusRing(theme, self.view).setHidden)
         self.transcript = TranscriptBinding(
-            self.view, core.desk, core.turns, core.chat, core.library, self
+            self.view, core.desk, core.turns, core.chat, core.library, core.quotes
         )
         self.find_bar = FindBar(theme, self.view, self)
         self.empty = EmptyChat(theme, core, self)
@@ -98,6 +99,7 @@ class ChatPane(QWidget):
             pictures,
             self,
         )
+        self.texts = DocumentTexts(theme, core, self.view, self.attaching)
         # cards and lines above the composer, in order
         self._lines = (
             self.app_notice, self.notice, self.gone_model, self.model_question,

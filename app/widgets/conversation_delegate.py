@@ -53,7 +53,8 @@ class ConversationDelegate(QStyledItemDelegate):
     - a bolt for a conversation that is kept in memory
     - the place of its cached state: a dot for memory, a ring for the disk, a dotted ring for none
 
-    The row of a folder shows an arrow, the folder in its colour, its name, and its number of chats.
+    The row of a folder shows an arrow, the folder in its colour, its name, the place of the state of
+    its documents if it has some, and its number of chats.
     """
 
     # arguments: model index of the row, rectangle of the menu button
@@ -127,7 +128,23 @@ class ConversationDelegate(QStyledItemDelegate):
             )
             taken = QFontMetrics(painter.font()).horizontalAdvance(number)
             rect.setRight(rect.right() - taken - Space.S)
+        mark = self._model.mark_of(row.folder_id)
+        if mark is not None:
+            dot = _end_square(rect, self._theme.scaled(Size.STATE_DOT))
+            self._paint_state(painter, dot, mark.state, colors.tertiary)
+            rect.setRight(int(dot.left()) - Space.S)
         self._paint_text(painter, rect, row.name, self._theme.zoomed_font(Type.LABEL))
+
+    def _paint_state(
+        self, painter: QPainter, dot: QRectF, state: ChatState | None, quiet: str
+    ) -> None:
+        colors = self._theme.colors
+        if state is ChatState.MEMORY:
+            _paint_dot(painter, dot, colors.instant.ink)
+        elif state is ChatState.DISK:
+            _paint_ring(painter, dot, colors.on_disk.ink, Qt.PenStyle.SolidLine)
+        else:
+            _paint_ring(painter, dot, quiet, Qt.PenStyle.DotLine)
 
     def _paint_aim(self, painter: QPainter, rect: QRect) -> None:
         painter.setPen(QPen(QColor(self._theme.colors.accent), Space.HAIR))
@@ -181,12 +198,8 @@ class ConversationDelegate(QStyledItemDelegate):
         dot = _end_square(rect, self._theme.scaled(Size.STATE_DOT))
         if row.unseen:
             _paint_dot(painter, dot, colors.accent)
-        elif chat_state is ChatState.MEMORY:
-            _paint_dot(painter, dot, colors.instant.ink)
-        elif chat_state is ChatState.DISK:
-            _paint_ring(painter, dot, colors.on_disk.ink, Qt.PenStyle.SolidLine)
         else:
-            _paint_ring(painter, dot, quiet, Qt.PenStyle.DotLine)
+            self._paint_state(painter, dot, chat_state, quiet)
         return int(dot.left()) - Space.S
 
     @override

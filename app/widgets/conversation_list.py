@@ -48,6 +48,7 @@ from app.viewmodels.conversations import (
     Row,
     dragged_chats,
 )
+from app.widgets.attaching import has_droppable, local_paths
 from app.widgets.conversation_delegate import ConversationDelegate
 from app.widgets.focus_ring import BY_KEYS
 from app.widgets.hiding_bar import HidingBar
@@ -82,6 +83,11 @@ class ConversationList(QListView):
     space_menu_requested = Signal(QPoint)  # argument: global position of a click beside the rows
     # arguments: list of the dropped ConversationIds, the row on which they were dropped or None
     dropped = Signal(object, object)
+    # Files are dragged over the list. Argument: True if they are for the chat on show, and not for the
+    # folder below the pointer.
+    files_dragged = Signal(bool)
+    # arguments: QMimeData with the dropped files, FolderRow on which they were dropped or None
+    files_dropped = Signal(object, object)
     typed = Signal(str)  # argument: text that the user typed; it belongs in the composer
     # The tooltip of a row is shown. Arguments: its ConversationId, a function that adds the cost of the
     # next message to the tooltip.
@@ -337,10 +343,15 @@ class ConversationList(QListView):
         if event.mimeData().hasFormat(MIME_TYPE):
             super().dragEnterEvent(event)
             event.acceptProposedAction()
+        elif has_droppable(event.mimeData()):
+            self._drag_files(event)
 
     @override
     def dragMoveEvent(self, event: QDragMoveEvent) -> None:
         """Scroll near an edge, and outline the folder below the pointer."""
+        if has_droppable(event.mimeData()):
+            self._drag_files(event)
+            return
         super().dragMoveEvent(event)
         self._aim_at(self.indexAt(event.position().toPoint()))
         event.setDropAction(Qt.DropAction.MoveAction)
@@ -350,10 +361,16 @@ class ConversationList(QListView):
     def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
         super().dragLeaveEvent(event)
         self._aim_at(QModelIndex())
+        self.files_dragged.emit(False)
 
     @override
     def dropEvent(self, event: QDropEvent) -> None:
-        """Report the dragged conversations, and the row on which they were dropped."""
+        """Report the dragged conversations or files, and the row on which they were dropped."""
+        if has_droppable(event.mimeData()):
+            row = self._drag_files(event)
+            self._aim_at(QModelIndex())
+            self.files_dropped.emit(event.mimeData(), row)
+            return
         index = self.indexAt(event.position().toPoint())
         row = self._rows.row_at(index) if index.isValid() else None
         self._aim_at(QModelIndex())
@@ -361,6 +378,16 @@ class ConversationList(QListView):
         event.setDropAction(Qt.DropAction.MoveAction)
         event.accept()
         self.dropped.emit(dragged_chats(event.mimeData()), row)
+
+    def _drag_files(self, event: QDropEvent) -> FolderRow | None:
+        """Accept dragged files. Return the folder below the pointer if it takes them, and outline it."""
+        at = event.position().toPoint()
+        row = self._folder_at(at) if local_paths(event.mimeData()) else None
+        self._aim_at(QModelIndex() if row is None else self.indexAt(at))
+        self.files_dragged.emit(row is None)
+        event.setDropAction(Qt.DropAction.CopyAction)
+        event.accept()
+        return row
 
     def _aim_at(self, index: QModelIndex) -> None:
         row = self._rows.row_at(index) if index.isValid() else None

@@ -34,9 +34,14 @@ def ask_for_folder(
     dialog.open()
 
 
-def ask_for_files(parent: QWidget, on_chosen: Callable[[Sequence[Path]], object]) -> None:
-    """Ask for files to attach."""
-    dialog = QFileDialog(parent, attachments.ATTACH_TITLE)
+def ask_for_files(
+    parent: QWidget,
+    on_chosen: Callable[[Sequence[Path]], object],
+    *,
+    title: str = attachments.ATTACH_TITLE,
+) -> None:
+    """Ask for files whose texts are read."""
+    dialog = QFileDialog(parent, title)
     dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
 

@@ -9,9 +9,10 @@ from app.controllers.core import Core
 from app.conversation.tree import Conversation, has_messages
 from app.theme.palette import Theme
 from app.theme.tokens import Size
+from app.viewmodels.document_lines import empty_chat_note
 from app.viewmodels.models import only_demo
 from app.viewmodels.notes import model_note
-from app.widgets.empty_state import EmptyHeading, ModelNote, Promise, RecentChats
+from app.widgets.empty_state import DocumentsNote, EmptyHeading, ModelNote, Promise, RecentChats
 from app.words import commands
 from engine.types import ConversationId
 
@@ -21,6 +22,7 @@ class EmptyChat(QObject):
 
     choose_model_requested = Signal()  # emitted to open the model picker
     get_models_requested = Signal()  # emitted to open the Models window
+    documents_requested = Signal(object)  # argument: Folder whose documents are shown
 
     def __init__(self, theme: Theme, core: Core, pane: QWidget) -> None:
         super().__init__(pane)
@@ -28,13 +30,17 @@ class EmptyChat(QObject):
         self.above = QWidget(pane)  # spacer above the heading
         self.heading = EmptyHeading(theme, pane)
         self.model_note = ModelNote(pane)
+        self.documents = DocumentsNote(pane)
         self.promise = Promise(pane)
         self.recent = RecentChats(theme, pane)
         self.model_note.requested.connect(self._on_model_note)
         self.recent.chosen.connect(core.library.select)
+        self.documents.toggled.connect(self._toggle_documents)
+        self.documents.opened.connect(self._open_documents)
+        core.documents.changed.connect(self._refresh_documents)
 
     def set_zoom(self, zoom: float) -> None:
-        for note in (self.model_note, self.promise):
+        for note in (self.model_note, self.documents, self.promise):
             note.setMaximumWidth(round(Size.PICKER_WIDTH * zoom))
 
     def refresh(self, conversation: Conversation, *, can_write: bool) -> None:
@@ -56,9 +62,34 @@ class EmptyChat(QObject):
         library, is_empty = self._core.library, not self.recent.isHidden()
         folder = self._core.folders.get(library.folder_of_current)
         self.heading.show_folder("" if folder is None else folder.name)
+        self._refresh_documents()
         others = [one for one in library.listed.unarchived if one.conversation_id != shown]
         self.recent.show_recent(others if is_empty else ())
         self.promise.setVisible(is_empty and not others and can_write)
+
+    def _refresh_documents(self) -> None:
+        """Show the documents with which the empty chat on show begins, or would begin."""
+        core, library = self._core, self._core.library
+        folder = core.folders.get(library.folder_of_current)
+        conversation = core.desk.get(library.current)
+        if folder is None or not folder.documents or has_messages(conversation):
+            self.documents.show_text("", is_without=False)
+            return
+        status = core.documents.status(folder.folder_id)
+        is_without = conversation.without_documents
+        text = empty_chat_note(folder, status, core.models.status.name, is_without=is_without)
+        self.documents.show_text(text, is_without=is_without)
+
+    def _toggle_documents(self) -> None:
+        shown = self._core.library.current
+        without = self._core.desk.get(shown).without_documents
+        self._core.chat.set_without_documents(shown, not without)
+        self._refresh_documents()
+
+    def _open_documents(self) -> None:
+        folder = self._core.folders.get(self._core.library.folder_of_current)
+        if folder is not None:
+            self.documents_requested.emit(folder)
 
     def _on_model_note(self) -> None:
         if only_demo(self._core.models.cards):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QResizeEvent
-from PySide6.QtWidgets import QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.conversation.tree import ConversationSummary
@@ -16,7 +16,7 @@ from app.viewmodels.direction import isolated
 from app.widgets.button import Button
 from app.widgets.line_height import Sentences
 from app.widgets.menu_text import plain
-from app.words import commands, folders, promise, window as words
+from app.words import commands, folder_documents as documents, folders, promise, window as words
 
 MAX_RECENT = 4
 _NO_LIMIT = 16_777_215  # Qt's largest height of a widget (QWIDGETSIZE_MAX)
@@ -102,6 +102,42 @@ class ModelNote(QWidget):
         """Show the sentence and the button, or hide both if text is empty."""
         self.sentence.setText(text)
         self.button.setText(button)
+        self.setVisible(bool(text))
+
+
+class DocumentsNote(QWidget):
+    """A sentence about the documents that an empty chat begins with, and two buttons."""
+
+    toggled = Signal()  # the chat shall begin without the documents, or with them again
+    opened = Signal()  # the documents shall be shown
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.sentence = Sentences(self, "small")
+        self.sentence.setProperty("tone", "secondary")
+        self.sentence.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        self.toggle_button = Button(documents.WITHOUT, self)
+        self.open_button = Button(documents.OPEN_SHEET, self)
+        self.toggle_button.clicked.connect(self.toggled)
+        self.open_button.clicked.connect(self.opened)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(Space.S)
+        buttons.addStretch()
+        for button in (self.toggle_button, self.open_button):
+            button.setProperty("kind", "plain")
+            buttons.addWidget(button)
+        buttons.addStretch()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, Space.S)
+        layout.setSpacing(Space.XS)
+        layout.addWidget(self.sentence)
+        layout.addLayout(buttons)
+        self.hide()
+
+    def show_text(self, text: str, *, is_without: bool) -> None:
+        """Show the sentence and the buttons, or hide all if text is empty."""
+        self.sentence.setText(text)
+        self.toggle_button.setText(documents.WITH if is_without else documents.WITHOUT)
         self.setVisible(bool(text))
 
 

@@ -29,7 +29,7 @@ from app.widgets.icon_button import MAX_ZOOM
 from app.widgets.line_height import Sentences
 from app.widgets.menu import Menu
 from app.widgets.menu_text import plain
-from app.words import dialogs, folders as words
+from app.words import dialogs, folder_documents as document_words, folders as words
 
 _PROMPT_LINES = 5
 
@@ -38,6 +38,7 @@ class FolderSheet(QDialog):
     """Fields for the values of a folder. `saved` has the new values."""
 
     saved = Signal(object)  # argument: the Folder; a new one has an empty id
+    documents_requested = Signal()  # a click on the button of the documents
 
     def __init__(
         self, theme: Theme, folder: Folder | None, presets: Presets, parent: QWidget
@@ -54,12 +55,20 @@ class FolderSheet(QDialog):
         self.colors = [_Swatch(theme, color, self) for color in FolderColor]
         self.preset = Button("", self)
         self.prompt = TextField(Type.UI.line, self)
+        self.documents_button = Button("", self)
         self.cancel_button = Button(dialogs.CANCEL, self)
         self.save_button = Button(words.CREATE if self._is_new else words.SAVE, self)
         title = words.NEW_NAME if self._is_new else words.SETTINGS_TITLE
         self.setWindowTitle(title)
         self._build(title)
         self._fill()
+
+    def show_documents(self, folder: Folder) -> None:
+        """Show the number of documents, which are no part of what is saved."""
+        count = len(folder.documents)
+        text = document_words.change(count) if count else document_words.ADD
+        self.documents_button.setText(text)
+        self.documents_button.setAccessibleName(f"{document_words.DOCUMENTS}: {text}")
 
     @override
     def accept(self) -> None:
@@ -94,11 +103,7 @@ class FolderSheet(QDialog):
             action = menu.addAction(plain(name) or words.PRESET_OF_MODEL)
             action.triggered.connect(lambda _checked=False, chosen=name: self._choose(chosen))
         self.preset.setMenu(menu)
-        self.prompt.setObjectName("folderPrompt")
-        self.prompt.setAccessibleName(words.SYSTEM_PROMPT)
-        self.prompt.setPlaceholderText(words.SYSTEM_PROMPT_HINT)
-        self.prompt.setTabChangesFocus(True)
-        self.prompt.setFixedHeight(_PROMPT_LINES * Type.UI.line + 2 * Space.S)
+        self._build_prompt()
         note = Sentences(self, "small", words.FOR_NEW_CHATS)
         note.setProperty("tone", "secondary")
         layout = QVBoxLayout(self)
@@ -112,14 +117,34 @@ class FolderSheet(QDialog):
         preset.addStretch()
         preset.addWidget(self.preset)
         layout.addLayout(preset)
+        layout.addLayout(self._documents_line())
         layout.addWidget(QLabel(words.SYSTEM_PROMPT, self))
         layout.addWidget(self.prompt)
         layout.addWidget(note)
         layout.addLayout(self._buttons())
 
+    def _build_prompt(self) -> None:
+        self.prompt.setObjectName("folderPrompt")
+        self.prompt.setAccessibleName(words.SYSTEM_PROMPT)
+        self.prompt.setPlaceholderText(words.SYSTEM_PROMPT_HINT)
+        self.prompt.setTabChangesFocus(True)
+        self.prompt.setFixedHeight(_PROMPT_LINES * Type.UI.line + 2 * Space.S)
+
+    def _documents_line(self) -> QHBoxLayout:
+        documents = QHBoxLayout()
+        label = QLabel(document_words.DOCUMENTS, self)
+        documents.addWidget(label)
+        documents.addStretch()
+        documents.addWidget(self.documents_button)
+        for part in (label, self.documents_button):
+            part.setHidden(self._is_new)  # they are added to a folder that exists
+        self.documents_button.clicked.connect(self.documents_requested)
+        return documents
+
     def _buttons(self) -> QHBoxLayout:
         self.cancel_button.setAutoDefault(False)
         self.preset.setAutoDefault(False)
+        self.documents_button.setAutoDefault(False)
         self.save_button.setProperty("kind", "primary")
         self.save_button.setDefault(True)
         self.cancel_button.clicked.connect(self.reject)
@@ -139,6 +164,7 @@ class FolderSheet(QDialog):
         for swatch in self.colors:
             swatch.setChecked(swatch.color is self._folder.color)
         self._choose(self._preset)
+        self.show_documents(self._folder)
 
     def _choose(self, name: str) -> None:
         self._preset = name

@@ -15,7 +15,7 @@ from app.widgets.commands import Actions, CommandId
 from app.widgets.conversation_list import ConversationList
 from app.widgets.menu import Menu, pop_up
 from app.widgets.menu_text import plain
-from app.words import commands, folders as words
+from app.words import commands, folder_documents as document_words, folders as words
 from engine.types import ConversationId
 
 Ids = list[ConversationId]
@@ -32,6 +32,7 @@ class ListMenus(QObject):
 
     # arguments: Folder to edit or None for a new one, list of ConversationIds to put into it
     folder_sheet_requested = Signal(object, object)
+    documents_requested = Signal(object)  # argument: Folder whose documents are shown
     export_requested = Signal(object, str)  # arguments: list of ConversationIds, suggested name
 
     def __init__(self, chats: ConversationList, core: Core, actions: Actions) -> None:
@@ -130,6 +131,7 @@ class ListMenus(QObject):
         menu.addAction(
             words.FOLDER_SETTINGS, lambda: self.folder_sheet_requested.emit(folder, list[object]())
         )
+        menu.addAction(document_words.OPEN_SHEET, lambda: self.documents_requested.emit(folder))
         chats = self._chats_of(row.folder_id)
         export = menu.addAction(
             words.EXPORT, lambda: self.export_requested.emit(chats, folder.name)

@@ -48,6 +48,7 @@ from app.widgets.editing import TextCommands
 from app.widgets.exchange_commands import ExchangeCommands
 from app.widgets.file_drop import FileDrop
 from app.widgets.focus_order import set_tab_order
+from app.widgets.folder_documents import DocumentsOfFolders
 from app.widgets.found_text import FoundText
 from app.widgets.help_commands import HelpCommands
 from app.widgets.inspector import Inspector
@@ -116,6 +117,9 @@ class MainWindow(QMainWindow):
         ModelNotices(core, self.toast.offer, self)
         self.toast.follow(self.printing)
         self.file_drop = FileDrop(theme, self.pane, self)
+        self.documents = DocumentsOfFolders(
+            theme, core, self.sidebar, self.pane, self.file_drop, self.toast
+        )
         self._attention = Attention(self, core.turns, core.library, self.toast.offer)
         self.speaker = AnswerSpeaker(self, core.turns, core.library, self.pane.transcript)
         self._build()

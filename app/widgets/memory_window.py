@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QVBoxLayout, 
 from typing_extensions import override
 
 from app.controllers.core import Core
+from app.conversation.placement import FolderId
 from app.settings import MEMORY_GB
 from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
@@ -173,7 +174,7 @@ class MemoryWindow(OwnWindow):
     def refresh(self) -> None:
         """Show the newest report."""
         report = self._core.memory_map.report
-        self._rows = [] if report is None else map_rows(report, self._title_of)
+        self._rows = [] if report is None else map_rows(report, self._title_of, self._folder_of)
         self._selected &= {row.key for row in self._rows if row.is_chat}
         if not self._rows:
             self._result = ""  # the model of the chats was unloaded or lost
@@ -192,6 +193,10 @@ class MemoryWindow(OwnWindow):
     def _title_of(self, conversation_id: ConversationId) -> str | None:
         found = self._core.library.listed.get(conversation_id)
         return None if found is None else found.title or window_words.NEW_TITLE
+
+    def _folder_of(self, folder_id: FolderId) -> str | None:
+        folder = self._core.folders.get(folder_id)
+        return None if folder is None else folder.name
 
     def _show_view(self, *_: object) -> None:
         is_map = self.tabs.buttons[MemoryView.MAP].isChecked()

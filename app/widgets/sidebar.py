@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFontMetrics
@@ -11,6 +12,7 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from app.controllers.core import Core
 from app.controllers.origin import Origin
 from app.conversation.folder import Folder
+from app.conversation.placement import FolderId
 from app.conversation.tree import ConversationSummary
 from app.theme.icons import Icon
 from app.theme.palette import Theme
@@ -23,6 +25,7 @@ from app.viewmodels.conversations import (
     Row,
 )
 from app.viewmodels.direction import isolated
+from app.viewmodels.document_lines import FolderMark
 from app.viewmodels.models import shown_name, state_word, work_word
 from app.viewmodels.search import FoundRow, found_rows
 from app.viewmodels.sections import ListState, RowMaker
@@ -127,7 +130,12 @@ class Sidebar(QWidget):
             self._on_folder_saved(saved, chats)
 
         sheet.saved.connect(on_saved)
+        sheet.documents_requested.connect(lambda: self.menus.documents_requested.emit(folder))
         sheet.open()
+
+    def mark_folders(self, mark_of: Callable[[FolderId], FolderMark | None]) -> None:
+        """Show a mark in the rows of folders that have documents."""
+        self._rows.mark_of = mark_of
 
     def _on_dropped(self, chats: list[ConversationId], target: Row | None) -> None:
         """Put chats where they were dropped: into a folder, to the pinned ones, or among the others."""
@@ -145,7 +153,9 @@ class Sidebar(QWidget):
 
     def _on_folder_saved(self, folder: Folder, chats: list[ConversationId]) -> None:
         if folder.folder_id:
-            self._folders.change(folder)
+            now = self._folders.get(folder.folder_id)
+            if now is not None:
+                self._folders.change(replace(folder, documents=now.documents))
             return
         made = self._folders.create(folder)
         if chats:

@@ -44,6 +44,13 @@ BAD_PAGES: Final = "The file has none of these pages."
 NOT_ALL_ATTACHED: Final = "Not everything was attached."
 SOURCE_GONE: Final = "has been moved or deleted. Its text stays attached."
 
+# The window with the text of a file.
+PREVIOUS_PASSAGE: Final = "Previous"
+NEXT_PASSAGE: Final = "Next"
+QUOTE_TIP: Final = (
+    "The same words stand in the file. Capitals, punctuation and line breaks may differ."
+)
+
 
 # Sentences that begin with the name of the file. The keys are the values of extraction.Refused.
 _SENTENCES: Final = {
@@ -189,3 +196,29 @@ def lost_picture(name: str) -> str:
 
 def source_gone(name: str) -> str:
     return f"“{name}” {SOURCE_GONE}"
+
+
+def quotes(name: str, num_passages: int) -> str:
+    """Return the row below an answer that has passages of a file, word for word."""
+    return f"Quotes {name}" if num_passages == 1 else f"Quotes {name} ({num_passages:,})"
+
+
+def quotes_spoken(name: str, num_passages: int) -> str:
+    """Return the row below an answer for screen readers."""
+    passages = "1 passage" if num_passages == 1 else f"{num_passages:,} passages"
+    return f"Quotes {name}: {passages} with the same words. Show in the file"
+
+
+def passage(number: int, count: int) -> str:
+    """Return the number of the marked passage."""
+    return f"{number:,} of {count:,}"
+
+
+def text_title(name: str, part: str) -> str:
+    """Return the title of the window with the text of a file."""
+    return f"{name} ({part})" if part else name
+
+
+def text_of(name: str) -> str:
+    """Return the name of the text of a file for screen readers."""
+    return f"Text of {name}"

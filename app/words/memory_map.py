@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from app.words import folder_documents
+
 TITLE: Final = "Memory & Storage"
 MAP: Final = "Map"
 TABLE: Final = "Table"
@@ -68,6 +70,11 @@ def budget(*, limit: str, num_chats: int) -> str:
 
 def automatic(size: str) -> str:
     return f"Automatic, {size}" if size else "Automatic"
+
+
+def documents(folder: str) -> str:
+    """Return the name of the documents of a folder; of a deleted one if it is empty."""
+    return folder_documents.title(folder) if folder else "Documents of a deleted folder"
 
 
 def sizes(*, memory: str, disk: str) -> str:

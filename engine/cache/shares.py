@@ -68,7 +68,7 @@ def shares_in_memory(holdings: Holdings) -> Shares:
             # Other conversations use a part of this live cache.
             shares.move_to_shared(owner, span.num_tokens * per_token)
         shares.add(users, nbytes)
-        for user in _ending_at(node):
+        for user in ending_at(node):
             known = newest.get(user)
             if known is None or _age(node) > _age(known):
                 newest[user] = node
@@ -78,7 +78,7 @@ def shares_in_memory(holdings: Holdings) -> Shares:
     return shares
 
 
-def _ending_at(node: KvNode) -> AbstractSet[ConversationId]:
+def ending_at(node: KvNode) -> AbstractSet[ConversationId]:
     """Return the conversations of which a branch ends with this node."""
     users, children = node.users, node.children
     if not children:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from functools import partial
 
+from engine.cache.grafting import Graft
 from engine.cache.points import PointKind
 from engine.cache.prefix_cache import ANOTHER_TOKEN, PrefixCache
 from engine.errors import ContextFullError
@@ -65,6 +66,9 @@ class NextPrompts:
             return None
         match = self._cache.match_ahead(name, token_ids)
         if match.restored == len(token_ids):
+            if task.displaces and match.node is not None and name not in match.node.users:
+                # Another conversation has read these tokens. They stay if it is forgotten.
+                self._cache.graft(name, Graft(match.run, (), None))
             return None
         chunks = self._feeder.chunks(prompt, match.restored, match.matched)
         num_points = sum(chunk.kind is not None for chunk in chunks)

@@ -69,6 +69,10 @@ def _query(words: str) -> Callable[[], re.Pattern[str]]:
 WORST: dict[str, Worst] = {
     # Conversations, their titles and their attached files
     "`{3,}": Worst("``a"),
+    r"[\w\u00ad\u0300-\u036f]+(?:-(?:\r?\n[ \t]{0,8})?[\w\u00ad\u0300-\u036f]+)*": Worst(
+        "a-\n        "
+    ),
+    "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]": Worst("\u3030"),
     r"^\[Page (\d+)\]$": Worst("[Page 1"),
     r"(?<!\s)\s*[-\u2013\u2014]\s*": Worst(" \n"),
     r"[,;\s]+": Worst(", "),

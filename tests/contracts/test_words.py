@@ -22,7 +22,9 @@ TERMINAL = ("cli", "selftest.py", "__main__.py")
 # Matches a string that users may read: two parts with a space between them, at least one of them a
 # word; or a string that begins like a sentence or a title; or a heading in capitals.
 WORDS = re.compile(r"[^\W\d_]{2,}\S* +\S|\S +[^\W\d_]{2,}|^[A-Z][a-z]|^[A-Z]{4,}$")
-SQL = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|PRAGMA|BEGIN|COMMIT|ROLLBACK)\b")
+SQL = re.compile(
+    r"\s*(SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|DROP|PRAGMA|BEGIN|COMMIT|ROLLBACK)\b"
+)
 KEYS = re.compile(r"((Ctrl|Alt|Shift|Meta)\+)+\S+$")
 
 # Names of functions whose string arguments are not shown to users.
@@ -54,6 +56,7 @@ EXEMPT = {
     "conversation/attachments.py": {"_block", "marked_page"},  # text for the model
     "conversation/text.py": {"_visible", "_is_harmless"},  # categories of Unicode
     "conversation/folding.py": {"fold"},  # a Unicode normalisation
+    "conversation/quotes.py": {"_words"},  # a Unicode normalisation
     "exchange/documents.py": {"_HEAD", "_image", "to_html"},  # HTML tags around the texts
     "extraction/packages.py": {"_FALLBACK"},  # the name of an XML element
     "extraction/picture_metadata.py": {"_STRIP"},  # names of formats in Pillow

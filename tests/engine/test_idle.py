@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -722,3 +722,22 @@ def test_title_is_dropped_if_the_model_makes_none() -> None:
     rig.run()
 
     assert rig.titles == []
+
+
+def test_task_that_displaces_may_evict_for_a_conversation_out_of_sight() -> None:
+    rig = IdlerRig()
+    rig.want(shown=A)
+    for one in (task(A), task(B), replace(task(C), displaces=True)):
+        rig.idler.queue_read_ahead(one)
+    rig.run()
+    assert sorted(rig.displacing) == [A, C]
+
+
+def test_draft_waits_for_the_end_of_battery_power() -> None:
+    rig = IdlerRig(on_battery=True)
+    rig.idler.queue_read_ahead(task(B, is_draft=True))
+    rig.run()
+    assert not rig.order
+    rig.on_battery = False
+    rig.run()
+    assert rig.order == [B]

@@ -47,6 +47,7 @@ from app.widgets.picture_window import PictureWindow
 from app.widgets.preset_sheet import PresetSheet
 from app.widgets.settings_server import ServerPage
 from app.widgets.settings_window import SettingsWindow
+from app.widgets.text_window import TextWindow
 from app.widgets.transcript.rows.row import RowAction
 from app.widgets.why_window import WhyWindow
 from app.words import inspector as inspector_words
@@ -69,7 +70,7 @@ from engine.questions import NOTHING_CACHED, CacheReport, ReportCache
 from engine.usage import PromptPlan
 from tests.fakes.rig import DEMO, FakeCatalog, Progress, card
 from tests.fakes.stage import Stage
-from tests.screenshots import branches, organising, pictures, reasons, trouble
+from tests.screenshots import branches, documents, organising, pictures, reasons, trouble
 from tests.screenshots.memory import empty_memory, memory
 from tests.screenshots.organising import SHORT_MS
 from tests.screenshots.server_requests import requests
@@ -857,6 +858,11 @@ SCENES = {
     "branch-overview": WindowScene(branches.selected_in_overview),
     "branches-compared": WindowScene(branches.branches_compared, ("normal", "small")),
     "folder-sheet": WindowScene(partial(organising.folder_sheet, two_versions)),
+    "documents": WindowScene(partial(documents.sheet, two_versions), ("normal", "small")),
+    "documents-chat": WindowScene(partial(documents.empty_chat, older_chats), ("normal", "small")),
+    "documents-sent": WindowScene(partial(documents.open_list, older_chats)),
+    "quotes": WindowScene(partial(documents.quotes, older_chats), ("normal", "small")),
+    "quoted-text": WindowScene(partial(documents.text, older_chats)),
     "deleted": WindowScene(deleted),
     "recently-deleted": WindowScene(recently_deleted, ("normal", "small")),
     "inspector": WindowScene(inspector, ("normal", "small")),
@@ -969,6 +975,7 @@ def shoot(scene: WindowScene, view: View) -> QPixmap:
             *window.findChildren(BranchMapWindow),
             *window.findChildren(CompareWindow),
             *window.findChildren(PictureWindow),
+            *window.findChildren(TextWindow),
             *window.findChildren(QDialog),
         )
         picture = _with_room(window.grab(), dialogs)

@@ -8,10 +8,11 @@ from PySide6.QtGui import QGuiApplication
 from app.controllers.chat import ChatController
 from app.controllers.desk import Desk
 from app.controllers.library import LibraryController
+from app.controllers.quote_search import QuoteSearch
 from app.controllers.turns import Turns
 from app.conversation.tree import DraftEdit, NodeId, shown_path
 from app.theme.tokens import Millis
-from app.viewmodels.items import TranscriptItems
+from app.viewmodels.items import TranscriptItems, with_folder, with_quotes
 from app.viewmodels.state_line import Planned
 from app.viewmodels.transcript import ItemStatus, ScrollPosition, TranscriptItem
 from app.widgets.transcript.editor.editor import TypedEdit
@@ -45,14 +46,15 @@ class TranscriptBinding(QObject):
         turns: Turns,
         chat: ChatController,
         library: LibraryController,
-        parent: QObject,
+        quotes: QuoteSearch,
     ) -> None:
-        super().__init__(parent)
+        super().__init__(view)
         self._view = view
         self._desk = desk
         self._turns = turns
         self._chat = chat
         self._library = library
+        self._quotes = quotes
         self._shown: ConversationId | None = None
         self._items_of = TranscriptItems().of
         self._items: dict[str, TranscriptItem] = {}
@@ -289,12 +291,20 @@ class TranscriptBinding(QObject):
         view.editor_host.edited.connect(self._note_edit)
         self._edit_timer.timeout.connect(self._save_edits)
         self._desk.changed.connect(self.refresh)
+        self._quotes.changed.connect(self.refresh)
         self._turns.text_arrived.connect(self._on_text_arrived)
         self._turns.line_changed.connect(self._on_line_changed)
 
     def _true_items(self, conversation_id: ConversationId) -> tuple[TranscriptItem, ...]:
         conversation = self._desk.get(conversation_id)
-        return self._items_of(conversation, self._turns.live, self._editing)
+        items = self._items_of(conversation, self._turns.live, self._editing)
+        folder = self._library.folder_of(conversation_id)
+        quotes = self._quotes.of(conversation)
+        if folder is not None:
+            items = tuple(with_folder(item, folder) for item in items)
+        if not any(quotes.values()):
+            return items
+        return tuple(with_quotes(item, quotes.get(NodeId(item.key), ())) for item in items)
 
     def _begin_streaming(self, items: tuple[TranscriptItem, ...]) -> None:
         for item in items:

@@ -22,6 +22,7 @@ from engine.cache.layout import Layout
 from engine.cache.points import PointKind
 from engine.cache.prefix_cache import PrefixCache
 from engine.cache.radix import ancestry, path_run
+from engine.cache.shares import ending_at
 
 # Resume points that are kept on disk, counted from the end of the branch: of the branch that a
 # conversation used last, and of its other branches.
@@ -156,8 +157,8 @@ class PointQueue:
 def _last_points(holdings: Holdings, end: KvNode, num_points: int) -> Iterator[KvNode]:
     """Yield the resume points of one branch to save, from its end upwards.
 
-    These are the last ones, and the end of a shared system prompt. The logits at the end of a
-    prompt are saved for the newest prompts only.
+    These are the last ones, the ends of other conversations on the branch, and the end of a shared
+    system prompt. The logits at the end of a prompt are saved for the newest prompts only.
     """
     num_prompts = num_found = 0
     for node in ancestry(end):
@@ -167,7 +168,8 @@ def _last_points(holdings: Holdings, end: KvNode, num_points: int) -> Iterator[K
         num_prompts += kind is PointKind.PROMPT
         is_last = num_found < num_points and (kind is not PointKind.STRIDE or num_found == 0)
         is_old_prompt = kind is PointKind.PROMPT and num_prompts > _NUM_PROMPTS
-        if kind is PointKind.SYSTEM or (is_last and not is_old_prompt):
+        is_other_end = node is not end and bool(ending_at(node))
+        if kind is PointKind.SYSTEM or is_other_end or (is_last and not is_old_prompt):
             yield node
             num_found += kind is not PointKind.PROMPT
 

@@ -109,7 +109,7 @@ class DiskTier:
             frozenset(cast("dict[str, object]", leaf.state)) for leaf in Leaves.of(new_caches()).aux
         ]
         self._reader = RecordReader(folder, layout, attributes)
-        self._writer = RecordWriter(folder, limits, time.time)
+        self._writer = RecordWriter(folder, limits, time.time, cache.holdings().pinned)
         self.rates = Rates.saved(folder.extra)
         self._saver = PointSaver(folder.namespace, self._index, self._writer, layout, self.rates)
         self._queue = PointQueue(cache, layout, self._index, self.rates, rest_s, time.time)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
@@ -55,7 +55,11 @@ class RecordWriter:
     """The writing side of a folder of records. No method raises an error of a file."""
 
     def __init__(
-        self, folder: RecordFolder, limits: DiskLimits, clock: Callable[[], float]
+        self,
+        folder: RecordFolder,
+        limits: DiskLimits,
+        clock: Callable[[], float],
+        pinned: Set[str] = frozenset(),
     ) -> None:
         """Create a writer.
 
@@ -63,8 +67,10 @@ class RecordWriter:
             folder: the records of the model. The caller holds the lock.
             limits: what may be kept and written.
             clock: function that returns the Unix time.
+            pinned: the conversations whose records are deleted last. The caller may change it.
         """
         self._folder = folder
+        self._pinned = pinned
         self._index = folder.index
         self.limits = limits
         self._clock = clock
@@ -154,11 +160,15 @@ class RecordWriter:
         return excess <= 0
 
     def _oldest(self) -> Iterator[IndexedRecord]:
-        """Yield records that were used before now, points before K/V, the oldest first."""
+        """Yield records that were used before now, points before K/V, the oldest first.
+
+        Those of pinned conversations come last.
+        """
         now = self._clock()
 
-        def age(entry: IndexedRecord) -> tuple[float, bool, int]:
-            return entry.last_used, entry.kind is RecordKind.KV, -entry.start
+        def age(entry: IndexedRecord) -> tuple[bool, float, bool, int]:
+            is_pinned = not self._pinned.isdisjoint(entry.users)
+            return is_pinned, entry.last_used, entry.kind is RecordKind.KV, -entry.start
 
         older = [entry for entry in self._index.entries.values() if entry.last_used < now]
         yield from sorted(older, key=age)

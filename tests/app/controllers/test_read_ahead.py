@@ -10,6 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from app.controllers import read_ahead
 from app.controllers.requests import LONG_DRAFT
+from app.conversation.folder import DOCUMENTS_PREFIX
 from app.conversation.tree import TERMINAL_CHAT, Setup
 from app.server.known_chats import SERVER_PREFIX
 from app.settings import Settings
@@ -221,7 +222,7 @@ def test_chats_that_the_store_lacks_are_forgotten_after_a_model_was_loaded(
     again = make_rig()
     qtbot.waitUntil(lambda: bool(sent(again, ForgetUnknown)))
     known = frozenset({stored, again.library.current, TERMINAL_CHAT})
-    assert sent(again, ForgetUnknown) == [ForgetUnknown(known, SERVER_PREFIX)]
+    assert sent(again, ForgetUnknown) == [ForgetUnknown(known, (SERVER_PREFIX, DOCUMENTS_PREFIX))]
 
 
 def test_restored_chat_is_not_forgotten(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from app.conversation.attachments import AttachedPicture, PictureSize
-from app.conversation.folder import Folder, FolderColor
+from app.conversation.attachments import AttachedPicture, PictureSize, make_attachment
+from app.conversation.folder import Folder, FolderColor, FolderDocument
 from app.conversation.folding import search_text
 from app.conversation.placement import NO_PLACE, FolderId, Placement
 from app.conversation.preset import Preset
@@ -42,6 +42,12 @@ SCREENSHOT = AttachedPicture(
     height=10,
     size=PictureSize.FULL,
     view=Picture(digest="4d" * 32, width=20, height=10),
+)
+
+RULES = FolderDocument(
+    attachment=make_attachment("rules.txt", "text", "The rules.", source="/tmp/rules.txt"),
+    size=10,
+    modified_at=2.5,
 )
 
 
@@ -107,6 +113,7 @@ def test_a_database_of_every_format_opens(tmp_path: Path, number: int) -> None:
         created_at=1.0,
         system_prompt="Be exact.",
         preset="Teacher",
+        documents=(RULES,) if number >= 18 else (),
     )
     place = Placement(pinned=True, folder_id=work.folder_id)
     assert (summary.placement, folders) == ((place, (work,)) if number >= 7 else (NO_PLACE, ()))
@@ -115,6 +122,9 @@ def test_a_database_of_every_format_opens(tmp_path: Path, number: int) -> None:
         *([("first.txt", "The first file.", None)] if number >= 8 else []),
         *([("photo.jpg", "", PHOTO)] if number >= 17 else []),
     ]
+    from_folder = [one.name for one in path_shown[0].attachments if one.from_folder]
+    assert from_folder == (["first.txt"] if number >= 18 else [])
+    assert conv.without_documents is (number >= 18)
     drafts_of = [(one.name, one.num_pages, one.part, one.picture) for one in conv.draft_attachments]
     assert drafts_of == [
         *([("draft.pdf", 3, "Page 2", None)] if number >= 8 else []),

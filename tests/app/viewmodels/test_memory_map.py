@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from app.conversation.placement import FolderId
 from app.viewmodels.chat_state import ChatState
 from app.viewmodels.memory_map import Area, areas, budget_text, map_rows, selection_line, summary
 from app.words import memory_map as words
@@ -19,7 +20,9 @@ def random_report(rng: random.Random) -> HeldChats:
 
     chats = [
         HeldChat(
-            conversation_id=ConversationId(rng.choice(["", "server:"]) + str(number)),
+            conversation_id=ConversationId(
+                rng.choice(["", "server:", "documents:w:", "documents:x:"]) + str(number)
+            ),
             memory_bytes=size(),
             memory_tokens=rng.choice([0, 8_000]),
             disk_bytes=size(),
@@ -42,13 +45,19 @@ def random_report(rng: random.Random) -> HeldChats:
 @pytest.mark.parametrize("seed", range(50))
 def test_rows_have_all_bytes_of_the_report(seed: int) -> None:
     report = random_report(random.Random(seed))
-    rows = map_rows(report, lambda chat: None if chat.startswith("server:") else f"Chat {chat}")
+    rows = map_rows(
+        report,
+        lambda chat: None if chat.startswith(("server:", "documents:")) else f"Chat {chat}",
+        {FolderId("w"): "Work"}.get,
+    )
 
     assert sum(row.memory_bytes for row in rows) == report.total_bytes
     assert sum(row.disk_bytes for row in rows) == report.disk_bytes
     assert len({row.key for row in rows}) == len(rows)
     assert [row.nbytes for row in rows] == sorted((row.nbytes for row in rows), reverse=True)
     assert {row.title for row in rows if row.key.startswith("server:")} <= {words.PROGRAM}
+    titles = {row.title for row in rows if row.key.startswith("documents:")}
+    assert titles <= {"Documents of Work", "Documents of a deleted folder"}
 
 
 @pytest.mark.parametrize("seed", range(50))
@@ -95,7 +104,7 @@ def test_line_tells_what_the_bytes_do_not() -> None:
             is_pinned=pinned,
             is_in_use=used,
         )
-        return selection_line(map_rows(HeldChats(chats=(chat,)), lambda _: "Boats"))
+        return selection_line(map_rows(HeldChats(chats=(chat,)), lambda _: "Boats", lambda _: None))
 
     assert line(10**9, 8_000) == "Boats: 8,000 tokens, 1 GB in memory"
     assert (
@@ -129,7 +138,7 @@ def test_state_of_a_chat_is_that_in_the_list() -> None:
             is_pinned=False,
             is_in_use=False,
         )
-        (row,) = map_rows(HeldChats(chats=(chat,)), lambda _: "Boats")
+        (row,) = map_rows(HeldChats(chats=(chat,)), lambda _: "Boats", lambda _: None)
         return row.state_text, row.num_tokens
 
     assert row(0, 0) == (ChatState.UNREAD.text, 0), "K/V without a snapshot"

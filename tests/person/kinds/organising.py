@@ -175,6 +175,7 @@ def begin_in_folder(person: Person) -> bool:
     assert person.core.library.folder_of_current == folder.folder_id
     if folder.system_prompt:
         assert person.conversation.system_prompt == folder.system_prompt
+    assert len(person.conversation.documents) == len(folder.documents)
     return True
 
 

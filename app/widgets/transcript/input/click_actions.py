@@ -38,6 +38,8 @@ class ClickActions(QObject):
     file_requested = Signal(str, int)
     # arguments: key of the message, place of a picture among its attachments, PictureAction
     picture_requested = Signal(str, int, object)
+    # arguments: key of an answer, place of one of the documents that it quotes
+    quote_requested = Signal(str, int)
     save_requested = Signal(str, str)  # arguments: suggested file name, text to save
     folded = Signal()  # the heights of rows have changed, so the view must lay them out again
 
@@ -76,19 +78,25 @@ class ClickActions(QObject):
         layout = self._stack.layouts[click.message]
         target = click.at.target
         match target.action:
-            case RowAction.COPY_MESSAGE:
-                self._copy(layout.text, click)
+            case RowAction.COPY_MESSAGE | RowAction.COPY_DETAILS:
+                is_text = target.action is RowAction.COPY_MESSAGE
+                self._copy(layout.text if is_text else layout.details, click)
             case RowAction.COPY_CODE:
                 self._copy(click.at.row.text, click)
-            case RowAction.COPY_DETAILS:
-                self._copy(layout.details, click)
             case RowAction.SAVE_CODE:
                 self.save_requested.emit(click.at.row.file_name, click.at.row.text)
             case RowAction.OPEN_LINK:
                 self.open_link(target.link)
             case RowAction.OPEN_FILE | RowAction.OPEN_PICTURE:
                 self.file_requested.emit(layout.item.key, int(target.link))
-            case RowAction.TOGGLE_THINKING | RowAction.TOGGLE_FOLD | RowAction.TOGGLE_DETAILS:
+            case RowAction.OPEN_QUOTE:
+                self.quote_requested.emit(layout.item.key, int(target.link))
+            case (
+                RowAction.TOGGLE_THINKING
+                | RowAction.TOGGLE_FOLD
+                | RowAction.TOGGLE_DETAILS
+                | RowAction.TOGGLE_DOCUMENTS
+            ):
                 self._toggle(click)
             case RowAction.TOGGLE_WRAP:
                 self._wrap(click)

@@ -2,7 +2,7 @@
 
 While the user edits the answer, its only row is empty and reserves the space for the editor.
 Otherwise the rows are, from top to bottom: the "Thinking" pill, the reasoning if it is open, the Markdown text of the
-answer, a note if the answer was cut off or failed, and the footer with the buttons. While the answer waits
+answer, a note if the answer was cut off or failed, the quoted documents, and the footer with the buttons. While the answer waits
 to be continued, its state line stands in place of the buttons.
 """
 
@@ -26,6 +26,7 @@ from app.widgets.transcript.rows.editor import EditorRow
 from app.widgets.transcript.rows.error import ErrorRow
 from app.widgets.transcript.rows.gap import GapRow
 from app.widgets.transcript.rows.notes import CutRow, PillContent, PillRow, cut_link
+from app.widgets.transcript.rows.quote_row import QuoteRow
 from app.widgets.transcript.rows.row import RowAction, Target, TextRow, TranscriptRow
 from app.words import transcript as words, units
 from engine.types import Channel
@@ -336,6 +337,9 @@ class AnswerContent:
             rows.append(ErrorRow(look, item.problem, is_open=self._details_open))
         for row in rows:
             row.gap = look.px(Space.M)
+        quotes = [QuoteRow(look, place, file) for place, file in enumerate(item.quotes)]
+        _set_gap(quotes, look.px(Space.S))
+        rows += quotes
         footer = self._footer()
         footer.gap = look.px(Space.HAIR)  # small, because the buttons have empty space at their top
         return [*rows, footer]

@@ -49,6 +49,7 @@ class UserContent:
         self._look = kit.look  # Look (theme and zoom) of the current rows
         self._text = normalized(item.text)
         self._is_unfolded = False
+        self._shows_documents = False  # True: each document of the folder has a row
         self._is_long = False  # True if a folded message hides a part of the text
         self._markdown: MarkdownRows | None = None  # the parsed text if it is Markdown, else None
         self._wrapped: set[int] = set()  # source offsets of the code blocks with wrapped lines
@@ -101,8 +102,11 @@ class UserContent:
         self.is_changed |= item != self.item
         self.item = item
 
-    def toggle(self, action: RowAction) -> None:  # noqa: ARG002 - only one part folds
-        self._is_unfolded = not self._is_unfolded
+    def toggle(self, action: RowAction) -> None:
+        if action is RowAction.TOGGLE_DOCUMENTS:
+            self._shows_documents = not self._shows_documents
+        else:
+            self._is_unfolded = not self._is_unfolded
         self._drop_text()
         self.is_changed = True
 
@@ -154,7 +158,9 @@ class UserContent:
 
     def _file_rows(self) -> list[TranscriptRow]:
         """Return the rows of the attached pictures and files, which are above the text."""
-        return file_rows(self._kit.look, self.item.files)
+        item = self.item
+        shows = self._shows_documents
+        return file_rows(self._kit.look, item.files, item.folder, shows_documents=shows)
 
     def _drop_text(self) -> None:
         self._markdown = None

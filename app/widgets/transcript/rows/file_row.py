@@ -11,6 +11,7 @@ from typing_extensions import override
 from app.theme.icons import Icon
 from app.theme.tokens import Size, Space, Type
 from app.viewmodels.attachments import Chip
+from app.widgets.transcript.rows.documents_row import DocumentsRow
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.picture_row import PictureRow
 from app.widgets.transcript.rows.row import Hit, Paint, RowAction, Target, TranscriptRow
@@ -18,13 +19,28 @@ from app.widgets.transcript.rows.row import Hit, Paint, RowAction, Target, Trans
 _ICON = 16
 
 
-def file_rows(look: Look, chips: Sequence[Chip]) -> list[TranscriptRow]:
-    """Return the rows of attachments: the pictures in one row, then each file."""
+def file_rows(
+    look: Look, chips: Sequence[Chip], folder: str = "", *, shows_documents: bool = False
+) -> list[TranscriptRow]:
+    """Return the rows of attachments: documents of the folder, the pictures in one row, each file.
+
+    Args:
+        look: theme and zoom.
+        chips: the attachments.
+        folder: name of the folder of the documents; empty if it is unknown.
+        shows_documents: True if each document has a row below the one that stands for all.
+    """
+    documents = [(place, chip) for place, chip in enumerate(chips) if chip.from_folder]
+    rows: list[TranscriptRow] = []
+    if documents:
+        rows.append(DocumentsRow(look, len(documents), folder, is_open=shows_documents))
+    if shows_documents:
+        rows += [FileRow(look, place, chip) for place, chip in documents]
     pictures = [(place, chip) for place, chip in enumerate(chips) if chip.picture is not None]
     files = [(place, chip) for place, chip in enumerate(chips) if chip.picture is None]
-    rows: list[TranscriptRow] = [PictureRow(look, pictures)] if pictures else []
-    for place, chip in files:
-        rows.append(FileRow(look, place, chip))
+    if pictures:
+        rows.append(PictureRow(look, pictures))
+    rows += [FileRow(look, place, chip) for place, chip in files if not chip.from_folder]
     return rows
 
 

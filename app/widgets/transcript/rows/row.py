@@ -52,9 +52,11 @@ class RowAction(Enum):
     TOGGLE_FOLD = auto()
     TOGGLE_DETAILS = auto()
     COPY_DETAILS = auto()
+    TOGGLE_DOCUMENTS = auto()  # show or hide the documents of the folder
     OPEN_LINK = auto()
     OPEN_FILE = auto()
     OPEN_PICTURE = auto()
+    OPEN_QUOTE = auto()  # show a document at the words that stand in an answer
     EXPLAIN = auto()  # a click does nothing; the target only has a tooltip
 
 
@@ -71,7 +73,7 @@ class Target:
     """The identity of a link or button in a row."""
 
     action: RowAction
-    # Address of an OPEN_LINK, place of an OPEN_FILE or OPEN_PICTURE, LaTeX of the EXPLAIN of a formula; else empty.
+    # Address of an OPEN_LINK, place of an OPEN_FILE, OPEN_PICTURE or OPEN_QUOTE, LaTeX of the EXPLAIN of a formula; else empty.
     link: str = ""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 import mlx.core as mx
@@ -74,3 +75,22 @@ def test_count_of_the_day_is_right_after_a_kill(tmp_path: Path) -> None:
     found = daily.DailyBytes(folder.daily_file, time.time)
     assert found.nbytes == killed.written > 0
     killed.close()
+
+
+def test_records_of_pinned_conversations_are_deleted_last(tmp_path: Path) -> None:
+    folder = RecordFolder(tmp_path, "one")
+    times = count(1.0)
+    pinned = {"chat 0"}
+    limits = DiskLimits(budget_bytes=20_000, daily_bytes=1 << 30)
+    made = RecordWriter(folder, limits, lambda: next(times), pinned)
+    for number in range(8):
+        run = TokenRun((number, 6, 7), (Feed(0, 3, one_by_one=False),))
+        key = RecordKey(f"{number}", RecordKind.KV, "", run)
+        users = {ConversationId(f"chat {number}")}
+        assert made.write(key, [mx.zeros((3, 200))], PointKind.TAIL, users)
+        made.wait(60)
+    left = {user for entry in folder.index.entries.values() for user in entry.users}
+    made.close()
+    # The record of chat 0 was used longest ago.
+    assert {"chat 0", "chat 7"} <= left
+    assert "chat 1" not in left
