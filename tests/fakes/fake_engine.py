@@ -249,25 +249,29 @@ class FakeEngine(EngineCommands):
     def begin(self) -> None:
         """Start the request at the head of the queue, and those that follow it."""
         assert self._running is None
-        self._begin()
-        first = self._running
-        while first is not None and self._queue and self._follows(self._queue[0], first.request):
-            self._beside.append(self._current)
-            self._begin()
-        if self._beside:
-            self.turn_to(1)
+        self.begin_first()
+        self._begin_followers()
 
     def turn_to(self, number: int) -> None:
         """Write the answer with a number, from 1, of those that are written at the same time."""
-        answers = sorted((self._current, *self._beside), key=lambda one: one.request.conversation_id)
+        answers = sorted(
+            (self._current, *self._beside), key=lambda one: one.request.conversation_id
+        )
         self._running = answers.pop(number - 1)
         self._beside = answers
 
-    @staticmethod
-    def _follows(request: Request, first: Request) -> bool:
-        return request.follows is not None and request.follows == first.request_id
+    def _begin_followers(self) -> None:
+        while self._queue and self._running is not None:
+            running = self._running
+            answers = (running, *self._beside)
+            if self._queue[0].follows not in [one.request.request_id for one in answers]:
+                return
+            self.begin_first()
+            self._beside.append(self._current)
+            self._running = running
 
-    def _begin(self) -> None:
+    def begin_first(self) -> None:
+        """Start the request at the head of the queue, and none that follows it."""
         request = self._queue.pop(0)
         plan = self.plan or _plan_of(request)
         self._running = _FakeAnswer(request, plan)
@@ -410,6 +414,8 @@ class FakeEngine(EngineCommands):
     def _begin_next(self) -> None:
         if self._queue and self._running is None and not self.hold_start:
             self.begin()
+        elif not self.hold_start:
+            self._begin_followers()
 
     def _cancel(self, request_id: RequestId) -> None:
         if self._running is not None and self._running.request.request_id == request_id:
