@@ -88,8 +88,7 @@ def test_several_answers_read_the_prompt_once_and_equal_answers_given_alone(
         assert answers_to(alone, [single])[0].reply == answer.reply
 
 
-@pytest.mark.parametrize("name", ["qwen3_5", "llama"])
-@pytest.mark.parametrize("kept", [1, 3])
+@pytest.mark.parametrize(("name", "kept"), [("qwen3_5", 1), ("qwen3_5", 3), ("llama", 3)])
 def test_chat_goes_on_with_the_kept_answer_and_replays_nothing(
     open_tiny: OpenTiny, name: str, kept: int
 ) -> None:
