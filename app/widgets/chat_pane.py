@@ -173,13 +173,17 @@ class ChatPane(QWidget):
         self.app_notice.said.connect(self.said)
         self.view.click_actions.file_requested.connect(self.attaching.open_sent_file)
         self.view.click_actions.picture_requested.connect(self.attaching.act_on_sent_picture)
-        composer.send_requested.connect(self._send)
+        for sent in (
+            composer.send_requested,
+            composer.several_requested,
+            self.model_question.chosen,
+        ):
+            sent.connect(self._send)
         composer.stop_requested.connect(self.stop)
         composer.escaped.connect(self.escape)
         composer.edit_last_requested.connect(self.edit_last)
         composer.text_changed.connect(self._draft_timer.start)
         composer.text_changed.connect(self.model_question.forget_unsent)
-        self.model_question.chosen.connect(self._send)
         composer.setup_changed.connect(self._set_setup)
         for left in (
             self.cards.left,
@@ -240,13 +244,13 @@ class ChatPane(QWidget):
         if before != after:
             self._core.undoing.sending.note_typing(self._shown, before, after)
 
-    def _send(self, text: str) -> None:
+    def _send(self, text: str, answers: int = 1) -> None:
         if not self.attaching.may_send() or not self._too_long.may_send(text):
             return
         self.sending.emit()
         self.notice.hide()
         self.app_notice.end_refusal()
-        if self._core.chat.send(self._shown, text):
+        if self._core.chat.send(self._shown, text, answers=answers):
             self.composer.set_text("")
             self._draft_timer.stop()
         else:

@@ -4,7 +4,7 @@ Tests of controllers and of the window use FakeEngine instead of engine.engine.E
 each command of the app in `commands`. The test then calls `write("text")`, `finish()` or
 `fail(problem)`, which emit the events of the running request in the calling thread. Like the real
 engine, FakeEngine queues requests and refuses them while no model is loaded. Unlike the real
-engine, it answers only one request at a time. Models and requests start at once, unless the test
+engine, it answers only one request at a time, and those that follow it (`turn_to`). Models and requests start at once, unless the test
 sets `hold_load` or `hold_start`.
 """
 
@@ -133,6 +133,8 @@ class FakeEngine(EngineCommands):
         default_factory=list[tuple[QuestionId, NextPrompt | Request]]
     )
     _running: _FakeAnswer | None = None
+    # Answers that are written at the same time as that of _running
+    _beside: list[_FakeAnswer] = field(default_factory=list[_FakeAnswer])
 
     # Methods of engine.engine.Engine. The app calls them.
 
@@ -245,8 +247,31 @@ class FakeEngine(EngineCommands):
         self.on_event(ModelFailed(self.facts.path, problem))
 
     def begin(self) -> None:
-        """Start the request at the head of the queue."""
+        """Start the request at the head of the queue, and those that follow it."""
         assert self._running is None
+        self.begin_first()
+        self._begin_followers()
+
+    def turn_to(self, number: int) -> None:
+        """Write the answer with a number, from 1, of those that are written at the same time."""
+        answers = sorted(
+            (self._current, *self._beside), key=lambda one: one.request.conversation_id
+        )
+        self._running = answers.pop(number - 1)
+        self._beside = answers
+
+    def _begin_followers(self) -> None:
+        while self._queue and self._running is not None:
+            running = self._running
+            answers = (running, *self._beside)
+            if self._queue[0].follows not in [one.request.request_id for one in answers]:
+                return
+            self.begin_first()
+            self._beside.append(self._current)
+            self._running = running
+
+    def begin_first(self) -> None:
+        """Start the request at the head of the queue, and none that follows it."""
         request = self._queue.pop(0)
         plan = self.plan or _plan_of(request)
         self._running = _FakeAnswer(request, plan)
@@ -285,7 +310,7 @@ class FakeEngine(EngineCommands):
 
     def finish(self, reason: FinishReason = FinishReason.STOP) -> None:
         running = self._current
-        self._running = None
+        self._running = self._beside.pop(0) if self._beside else None
         reply = ReplyTokens.of(
             range(running.num_tokens),
             answer_start=running.answer_start,
@@ -309,7 +334,8 @@ class FakeEngine(EngineCommands):
         if self._running is None:
             request = self._queue.pop(0)
         else:
-            request, self._running = self._running.request, None
+            request = self._running.request
+            self._running = self._beside.pop(0) if self._beside else None
         self.on_event(RequestFailed(request.request_id, problem))
         self._begin_next()
 
@@ -388,11 +414,21 @@ class FakeEngine(EngineCommands):
     def _begin_next(self) -> None:
         if self._queue and self._running is None and not self.hold_start:
             self.begin()
+        elif not self.hold_start:
+            self._begin_followers()
 
     def _cancel(self, request_id: RequestId) -> None:
         if self._running is not None and self._running.request.request_id == request_id:
             self.finish(FinishReason.CANCELLED)
             return
+        for beside in self._beside:
+            if beside.request.request_id == request_id:
+                self._beside.remove(beside)
+                before, self._running = self._current, beside
+                others, self._beside = self._beside, []
+                self.finish(FinishReason.CANCELLED)
+                self._running, self._beside = before, others
+                return
         for request in self._queue:
             if request.request_id == request_id:
                 self._queue.remove(request)
