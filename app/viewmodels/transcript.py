@@ -69,6 +69,8 @@ class TranscriptItem:
     can_retry: bool = False  # True for an empty answer that can be requested again
     can_delete: bool = False
     editing: bool = False  # True if the message is open in an editor
+    # True in a column of several answers: the column's header has the buttons but Copy
+    is_column: bool = False
     files: tuple[Chip, ...] = ()  # attached files of a user message
 
     @property

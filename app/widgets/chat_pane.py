@@ -20,11 +20,13 @@ from app.controllers.core import Core
 from app.controllers.desk import join_texts
 from app.controllers.refusal import Refusal, RefusedEdit
 from app.conversation.attachments import document_text
-from app.conversation.tree import MessageNode, Setup, has_messages
+from app.conversation.tree import MessageNode, NodeId, Setup, has_messages
 from app.theme.palette import Theme
 from app.theme.tokens import Millis, Size
 from app.viewmodels.notes import context_share, gone_note, last_generation
 from app.viewmodels.state_line import Waiting
+from app.widgets.answers.area import ReadingArea
+from app.widgets.answers.line import AnswersLine
 from app.widgets.app_notice import AppNotice
 from app.widgets.attaching import Attaching
 from app.widgets.card_stack import CardStack
@@ -70,7 +72,9 @@ class ChatPane(QWidget):
         self._core = core
         self._shown = core.library.current  # id of the conversation on screen
         self._facts = core.models.status.facts  # facts of the model that was loaded last
-        self.view = TranscriptView(theme, self, pictures=core.pictures)
+        self.reading = ReadingArea(theme, core, self)
+        self.view = TranscriptView(theme, self.reading, pictures=core.pictures)
+        self.reading.add_transcript(self.view)
         self.view.focus_moved.connect(FocusRing(theme, self.view).setHidden)
         self.transcript = TranscriptBinding(
             self.view, core.desk, core.turns, core.chat, core.library, self
@@ -102,10 +106,11 @@ class ChatPane(QWidget):
         self._lines = (
             self.app_notice, self.notice, self.gone_model, self.model_question,
             self.return_note, self.long_files, self.unseen, self.queued, UnsentNote(core, self),
+            AnswersLine(core, self.reading, card_area),
         )  # fmt: skip
         self.cards.show_cards(self._lines)
         self._column = ChatColumn(
-            self, self.empty, self.find_bar, self.view, self.cards, self.composer
+            self, self.empty, self.find_bar, self.reading, self.cards, self.composer
         )
         self._too_long = TooLongNotice(core, self.notice, self.composer, self.flush, self)
         LostStore(core, self.notice, self.composer, self).changed.connect(self._refresh_words)
@@ -132,20 +137,27 @@ class ChatPane(QWidget):
         self.stop()
         self.focus_text()  # the Stop button in the transcript is gone
 
+    def show_message(self, conversation_id: ConversationId, node_id: NodeId) -> None:
+        """Scroll to a message in the transcript: now, or when its conversation is shown."""
+        if conversation_id == self._shown:
+            self.reading.close_answers()
+        self.transcript.show_message(conversation_id, node_id)
+
     def edit_last(self) -> None:
         """Return the queued message to the composer; without one, edit the last sent message."""
         if any(self._core.chat.queued(self._shown)):
             self._withdraw()
         else:
+            self.reading.close_answers()
             self.transcript.edit_last()
 
     def escape(self) -> None:
-        """Handle Esc: close the find bar, else cancel the message edit, else stop the answer."""
+        """Handle Esc: close the find bar, the message edit or the answers, else stop the answer."""
         if self.find_bar.isVisible():
             self.find_bar.end()
         elif self.transcript.is_editing:
             self.transcript.end_editing()
-        else:
+        elif not self.reading.close_answers():
             self.stop()
 
     def _connect(self) -> None:
@@ -190,6 +202,10 @@ class ChatPane(QWidget):
         self.view.quoted.connect(composer.quote)
         self.transcript.stop_requested.connect(self._stop_in_transcript)
         self.transcript.fork_requested.connect(core.chat_copies.fork)
+        self.transcript.side_by_side_requested.connect(self.reading.show_answers)
+        self.find_bar.opened.connect(self.reading.close_answers)
+        self.reading.opened.connect(self.find_bar.end)
+        self.reading.noted.connect(composer.button.set_note)
         self.transcript.edit_dropped.connect(self._on_edit_dropped)
         self.queued.withdrawn.connect(self._withdraw)
         self.empty.choose_model_requested.connect(self.choose_model_requested)
@@ -242,6 +258,7 @@ class ChatPane(QWidget):
         if not self.attaching.may_send() or not self._too_long.may_send(text):
             return
         self.sending.emit()
+        self.reading.use_to_continue()
         self.notice.hide()
         self.app_notice.end_refusal()
         if self._core.chat.send(self._shown, text):
@@ -370,7 +387,7 @@ class ChatPane(QWidget):
         """Show or hide the parts of an empty chat; update the note on the model and the caption."""
         models = self._core.models
         conversation = self._core.desk.get(self._shown)
-        self.view.setVisible(has_messages(conversation))
+        self.reading.setVisible(has_messages(conversation))
         self.empty.refresh(conversation, can_write=self.composer.isEnabled())
         must_ask = self._core.chat_models.must_ask(self._shown)
         self.gone_model.show_text("" if must_ask else gone_note(models.status))
@@ -385,7 +402,7 @@ class ChatPane(QWidget):
         has_note = not self.empty.model_note.isHidden()
         edits = self.view.editor_host.edit is not None
         text = caption(self._core, conversation, has_model_note=has_note, is_editing=edits)
-        self.composer.set_caption(text, keeps_line=not self.view.isHidden())
+        self.composer.set_caption(text, keeps_line=not self.reading.isHidden())
         if edits and self._core.prompt_sizes.is_counted:  # else keep the note while the user types
             self.view.editor_host.set_note(
                 note_on_reading(self._core, conversation, is_editing=True)

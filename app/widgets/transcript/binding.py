@@ -36,6 +36,7 @@ class TranscriptBinding(QObject):
     fork_requested = Signal(object, object)
     # arguments: ConversationId, NodeId of an answer; the user asks why its prompt was read
     why_requested = Signal(object, object)
+    side_by_side_requested = Signal(object)  # argument: NodeId of an answer with several versions
     storage_requested = Signal()  # a click on the link to the settings of room for chats
 
     def __init__(
@@ -273,6 +274,18 @@ class TranscriptBinding(QObject):
             self._show_neighbour(fork.key, step)
 
     @property
+    def last_versions(self) -> str | None:
+        """Key of the answer with the keyboard focus, else of the last one, with several versions."""
+        items, focused = self.items, self._view.focused_message
+        near = () if focused is None else items[focused : focused + 1]
+        found = (
+            item.key
+            for item in (*near, *reversed(items))
+            if item.role is Role.ASSISTANT and item.version.count > 1
+        )
+        return next(found, None)
+
+    @property
     def _last_fork(self) -> TranscriptItem | None:
         return next((item for item in reversed(self.items) if item.version.count > 1), None)
 
@@ -334,6 +347,8 @@ class TranscriptBinding(QObject):
                 self.storage_requested.emit()
             case RowAction.DELETE:
                 self._delete(key)
+            case RowAction.SIDE_BY_SIDE:
+                self.side_by_side_requested.emit(key)
             case RowAction.PREVIOUS_VERSION | RowAction.NEXT_VERSION:
                 self._show_neighbour(key, 1 if action is RowAction.NEXT_VERSION else -1)
             case _:

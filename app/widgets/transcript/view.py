@@ -30,6 +30,7 @@ from typing_extensions import override
 
 from app.store.pictures import PictureFiles
 from app.theme.palette import Theme
+from app.theme.tokens import Space
 from app.viewmodels.lexer_shelf import LexerShelf
 from app.viewmodels.markdown import make_parser, make_typed_parser
 from app.viewmodels.transcript import ScrollPosition, TranscriptItem
@@ -63,10 +64,12 @@ from app.widgets.transcript.rows.formula_shelf import FormulaShelf
 from app.widgets.transcript.rows.layout_cache import LayoutCache
 from app.widgets.transcript.rows.look import Look, PaperLook
 from app.widgets.transcript.rows.picture_shelf import PictureShelf
+from app.widgets.transcript.rows.ranges import Range
 from app.widgets.transcript.rows.row import Target
 from app.widgets.transcript.search.find_controller import FindController
 from app.widgets.transcript.search.marks import MarkedBar
 from app.widgets.transcript.search.match_finder import MatchFinder
+from app.widgets.transcript.search.word_marks import WordMarks
 from app.words import transcript as words
 from engine.types import Channel
 
@@ -98,25 +101,42 @@ class TranscriptView(QAbstractScrollArea):
         pictures: PictureFiles = NO_PICTURES,
         clock: Callable[[], float] = monotonic,
         open_url: Callable[[QUrl], object] = QDesktopServices.openUrl,
+        beside: TranscriptView | None = None,
+        margin: int = Space.XL,
     ) -> None:
+        """Make an empty transcript.
+
+        Args:
+            theme: colours, fonts and icons.
+            parent: the widget that contains the view.
+            pictures: files of attached pictures.
+            clock: returns monotonic time in seconds.
+            open_url: opens a link.
+            beside: a view whose pictures, formulas and lexers this one shares. It lives longer.
+            margin: pixels at each side of messages that fill the view.
+        """
         super().__init__(parent)
         self._theme = theme
         self._zoom = 1.0
+        self._margin = margin
         canvas = self._canvas = TranscriptCanvas(self)
         self.setViewport(canvas)
         bar = MarkedBar(theme, self)
         self.setVerticalScrollBar(bar)
-        self._formulas = FormulaShelf(self)
-        self._pictures = PictureShelf(pictures, self)
-        look = Look(theme, self._formulas, self._pictures)
+        self._shares = beside is not None
+        self._formulas = FormulaShelf(self) if beside is None else beside._formulas
+        self._pictures = PictureShelf(pictures, self) if beside is None else beside._pictures
+        lexers = LexerShelf() if beside is None else beside._kit.shelf
+        look = Look(theme, self._formulas, self._pictures, margin=margin)
         parsers = make_parser(), make_typed_parser()
-        self._kit = RowKit(look, LexerShelf(), LayoutCache(), *parsers, FindMatches(), clock)
+        self._kit = RowKit(look, lexers, LayoutCache(), *parsers, FindMatches(), clock)
         stack = self._stack = MessageStack(self._kit)
         placement = self._placement = ScrollAnchor(self, stack, self._kit)
         self._buffer = DeltaBuffer(self)
         selection = self.selection = TextSelection(stack, self)
         finder = MatchFinder(stack, self._kit.matches)
         self.find_controller = FindController(stack, finder, placement, selection, bar)
+        self._marks = WordMarks(stack, self._kit.matches)
         pointer = self._pointer = Pointer(stack, placement, selection, self)
         focus = self._focus = TargetFocus(stack, placement, pointer, canvas.height)
         self._painter = TranscriptPainter(stack, placement, pointer, selection, focus)
@@ -210,6 +230,18 @@ class TranscriptView(QAbstractScrollArea):
         """Scroll to the end, and keep the end in view until the user scrolls up."""
         self._placement.jump()
         self._reflow()
+
+    def texts_to_compare(self, key: str) -> tuple[str, ...]:
+        """Return the texts of the rows of a message, without its reasoning. Parse it if needed."""
+        return self._marks.texts(key)
+
+    def mark_words(self, key: str, marks: Sequence[Sequence[Range]]) -> None:
+        """Mark ranges of each row of a message: see texts_to_compare(). () removes all marks.
+
+        The marks are gone when the rows are made again, for example in another size of text.
+        """
+        self._marks.mark(key, marks)
+        self.viewport().update()
 
     def keep_free(self, height: int) -> None:
         """Let the transcript end above this height, which another widget covers. 0: none does.
@@ -352,6 +384,8 @@ class TranscriptView(QAbstractScrollArea):
         self._tick.ticked.connect(self._reflow)
         self._formulas.arrived.connect(self._on_formulas)
         self._pictures.arrived.connect(self.viewport().update)
+        if self._shares:
+            return
         self.destroyed.connect(self._kit.shelf.close)
         # PySide finds no slot of a child while garbage collection destroys its parent, and the
         # AttributeError stops the slot that runs next. A function without a receiver is always called.
@@ -359,7 +393,9 @@ class TranscriptView(QAbstractScrollArea):
         self.destroyed.connect(partial(PictureShelf.close, self._pictures))
 
     def _apply_look(self) -> None:
-        self._kit.look = Look(self._theme, self._formulas, self._pictures, self._zoom)
+        self._kit.look = Look(
+            self._theme, self._formulas, self._pictures, self._zoom, self._margin
+        )
         self._kit.cache.clear()
         self._idle.unfinished.clear()
         self._stack.rebuild_rows()
