@@ -215,6 +215,10 @@ class CacheSpace:
         """Drop the state of a conversation. It stays pinned: that is a setting."""
         self._idler.drop(question.conversation_id)
         self._idler.drop_title(question.conversation_id)
+        if question.heir is not None:
+            self._history.hand_over(question.conversation_id, question.heir)
+            if self.cache is not None:
+                self.cache.hand_over(question.conversation_id, question.heir)
         self._history.forget(question.conversation_id)
         if question.on_disk:
             self._disk_space.forget(question.conversation_id)

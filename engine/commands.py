@@ -199,10 +199,17 @@ class EngineCommands(Protocol):
         return self.ask(MoveToDisk(conversation_ids))
 
     def forget(
-        self, conversation_id: ConversationId, *, on_disk: bool = True
+        self,
+        conversation_id: ConversationId,
+        *,
+        on_disk: bool = True,
+        heir: ConversationId | None = None,
     ) -> Asked[CacheReport]:
-        """Drop the cached state of a conversation; on_disk=False: only that in memory."""
-        return self.ask(Forget(conversation_id, on_disk))
+        """Drop the cached state of a conversation; on_disk=False: only that in memory.
+
+        heir: the conversation that takes over the state in memory, if there is one.
+        """
+        return self.ask(Forget(conversation_id, on_disk, heir))
 
     def forget_unknown(
         self, known: frozenset[ConversationId], *, known_prefix: str

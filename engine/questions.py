@@ -319,6 +319,8 @@ class Forget(Question[CacheReport]):
     conversation_id: ConversationId
     # False: only the state in memory, because the conversation can still be restored
     on_disk: bool = True
+    # The conversation that takes over the state in memory; None: the state is dropped.
+    heir: ConversationId | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Priority of requests, and the time slice for prefill between two decode steps.
 
 The module uses neither mlx nor threads. Requests of the conversation that the window shows have
-priority. All other requests are ordered by arrival. Only one prompt is fed at a time. If a request
+priority, with all answers that are written there at once. All other requests are ordered by arrival. Only one prompt is fed at a time. If a request
 with priority arrives, its prompt interrupts the prompt that is being fed. So does a prompt with few
 tokens to feed, of any conversation: it costs the other one few passes, and would else wait for all
 of them. The interrupted prompt keeps its caches, and is fed further once the other prompt is complete.
@@ -23,7 +23,7 @@ from statistics import median
 from typing import Protocol, TypeVar
 
 from engine.events import WaitReason
-from engine.types import ConversationId, Request
+from engine.types import ConversationId, Request, chat_of
 
 
 class ScheduledRequest(Protocol):
@@ -78,7 +78,7 @@ class Scheduler:
 
     def order(self, requests: Iterable[R]) -> list[R]:
         """Return the requests sorted by priority, highest first. The sort is stable."""
-        return sorted(requests, key=lambda one: one.request.conversation_id != self.shown)
+        return sorted(requests, key=lambda one: not self._is_shown(one))
 
     def next_to_start(
         self,
@@ -89,7 +89,8 @@ class Scheduler:
         """Return the waiting request that may start now, or None.
 
         A conversation has only one set of live caches, so it gets one answer at a time. Requests
-        marked as `side` have separate caches and are exempt. While another prompt is being fed, a
+        marked as `side` have separate caches and are exempt. A request that follows another one may
+        not start before the prompt of that one is read. While another prompt is being fed, a
         request may start only if it has priority over that prompt, or adds little text.
 
         Args:
@@ -101,8 +102,10 @@ class Scheduler:
         free = [w for w in waiting if w.request.side or w.request.conversation_id not in busy]
         if len(running) > self._max_running:
             return None
+        unread = {one.request.request_id for one in (*waiting, *reading)}
+        free = [one for one in free if one.request.follows not in unread]
         if len(running) == self._max_running:  # one more place is for the shown conversation
-            free = [one for one in free if one.request.conversation_id == self.shown]
+            free = [one for one in free if self._is_shown(one)]
         for one in self.order(free):
             if _adds_little(one.request) or all(self._is_before(one, other) for other in reading):
                 return one
@@ -112,7 +115,7 @@ class Scheduler:
         """Return the request whose prompt is fed next: a short one, else one of the shown chat."""
 
         def rank(one: P) -> tuple[bool, bool]:
-            return one.num_unread > SHORT_PROMPT, one.request.conversation_id != self.shown
+            return one.num_unread > SHORT_PROMPT, not self._is_shown(one)
 
         return min(reading, key=rank)
 
@@ -147,12 +150,16 @@ class Scheduler:
 
         This is the case if `one` belongs to the shown conversation and `other` does not.
         """
-        shown = self.shown
-        return one.request.conversation_id == shown != other.request.conversation_id
+        return self._is_shown(one) and not self._is_shown(other)
+
+    def _is_shown(self, one: ScheduledRequest) -> bool:
+        return chat_of(one.request.conversation_id) == self.shown
 
 
 def _adds_little(request: Request) -> bool:
-    """Return True if the messages that the model has not read are short."""
+    """Return True if the messages that the model has not read are short, or if another request reads them."""
+    if request.follows is not None:
+        return True
     unread = request.new_messages | request.foreign_messages
     texts = (one.content for number, one in enumerate(request.messages) if number in unread)
     return sum(map(len, texts)) <= _SHORT_TEXT

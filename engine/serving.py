@@ -13,6 +13,7 @@ A running request is in prefill until its prompt is fed completely, and in decod
 states, prefill and decode steps alternate. A decode step launches a forward pass, and may return
 before the device has computed it. A prefill step between two decode steps first waits for this
 pass. Publishing makes the state of a request available to later prompts through the prefix cache.
+The prompt of a request that others follow is published as soon as it is read (Request.follows).
 
 A request that finishes, or is cut off by `cancel` or `close`, emits RequestFinished, and its state
 is published. A request that fails emits RequestFailed, and the tokens that it fed are dropped. An
@@ -26,6 +27,7 @@ import logging
 import math
 import time
 from collections.abc import Callable
+from functools import partial
 
 import mlx.core as mx
 
@@ -45,7 +47,7 @@ from engine.runner.plan import log_line
 from engine.runner.runner import Runner
 from engine.runner.sequence import Sequence
 from engine.scheduler import SHORT_PROMPT
-from engine.types import FinishReason, RequestId
+from engine.types import FinishReason, RequestId, chat_of
 from engine.waiting import WaitingRequests
 
 log = logging.getLogger(__name__)
@@ -207,7 +209,9 @@ class Serving:
         if not is_alone:
             self._wait_for_decode()
             seconds = self._scheduler.piece_s
-        self._deliver(sequence, attempt("prefill", lambda: self.runner.read(sequence, seconds)))
+        shares = self._waiting.is_followed(sequence.request.request_id)
+        read = partial(self.runner.read, sequence, seconds, shares=shares)
+        self._deliver(sequence, attempt("prefill", read))
 
     def _wait_for_decode(self) -> None:
         """Wait until the launched decode pass is computed, and record the step's duration.
@@ -265,7 +269,9 @@ class Serving:
         if not sequence.lease.side:
             # The queued read-ahead is out of date, and would read on after a stop.
             self._idler.drop(sequence.request.conversation_id)
-        if upcoming is not None:
+        conversation_id = sequence.request.conversation_id
+        # One of several answers but the first: if the user goes on with it, the app asks for its chat.
+        if upcoming is not None and chat_of(conversation_id) == conversation_id:
             self._idler.queue_read_ahead(upcoming)
 
     def _abandon(self, sequence: Sequence) -> None:

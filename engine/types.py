@@ -17,6 +17,26 @@ MAX_DRAFTS: Final = 7  # highest number of drafts that one forward pass verifies
 RequestId = NewType("RequestId", str)
 ConversationId = NewType("ConversationId", str)
 
+# Ends the id of a chat and stands before the number of an answer in the id that answer_id returns.
+_ANSWER: Final = "/answer-"
+
+
+def answer_id(chat_id: ConversationId, number: int) -> ConversationId:
+    """Return the conversation id of one of several answers to a message that are written at once.
+
+    A conversation has one set of live caches, so each answer but the first has an id of its own.
+
+    Args:
+        chat_id: the conversation of the message.
+        number: number of the answer, from 1. The first answer has the id of its chat.
+    """
+    return chat_id if number == 1 else ConversationId(f"{chat_id}{_ANSWER}{number}")
+
+
+def chat_of(conversation_id: ConversationId) -> ConversationId:
+    """Return the chat of an id that answer_id returned. Any other id is returned unchanged."""
+    return ConversationId(conversation_id.partition(_ANSWER)[0])
+
 
 def picture_digest(width: int, height: int, pixels: bytes) -> str:
     """Return the SHA-256 of a picture, as hex: of its size and its RGB pixels, 8 bits a channel, row by row."""
@@ -195,6 +215,9 @@ class Request:
     # Indices of the messages that no model has read. In PromptPlan, fed tokens of these messages
     # count as `read`, and fed tokens of the other messages count as `replayed`.
     new_messages: frozenset[int]
+    # A request with the same messages. This one starts once the prompt of that one has been read, or
+    # once that one has ended, and restores the whole prompt. None: it waits for no other request.
+    follows: RequestId | None = None
     # Indices of the messages that only other models have read.
     foreign_messages: frozenset[int] = frozenset()
     # True if an earlier answer to the last message was cut off before its state was saved.

@@ -53,6 +53,10 @@ class WaitingRequests:
             self._submits.remove(submit)
         return submit
 
+    def is_followed(self, request_id: RequestId) -> bool:
+        """Return True if a waiting request follows a request."""
+        return any(submit.request.follows == request_id for submit in self._submits)
+
     def cancel(self, request_id: RequestId) -> None:
         """Remove a waiting request and emit RequestFailed. Do nothing if it is not in the queue."""
         for submit in [one for one in self._submits if one.request.request_id == request_id]:

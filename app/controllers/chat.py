@@ -5,15 +5,16 @@ planned by a pure function of conversation/actions.py, which returns the changed
 the messages for the engine. The plan goes to turns.py, which runs it until the answer has ended.
 The other actions change the conversation at once and save it through desk.py.
 
-A conversation has one answer at a time. While an answer is running:
+A conversation answers one message at a time, with one answer or several. While an answer is running:
 
     send                             queues the message until that answer has ended
-    edit, resume                     return False and change nothing
+    edit, resume, ask_again          return False and change nothing
     regenerate                       returns False; while the answer stops, it waits for its end
     rewrite                          returns False and changes nothing
     delete, prune                    changes nothing
     undo of a deleted message        reports AnswerRunningError and can be tried again
     versions, prompt, setup, draft   change at once, but not for the running answer
+    pick                             shows one of several answers and stops the others
 
 Conversations are stored in desk.py, running answers in turns.py. queued_messages.py has the messages
 that wait for the end of an answer.
@@ -43,6 +44,7 @@ from app.conversation.actions import (
     plan_regenerate,
     plan_send,
 )
+from app.conversation.answers import check_answers_differ, with_answers, with_setup
 from app.conversation.attachments import Attachment
 from app.conversation.branching import can_rewrite, rewrite_reply
 from app.conversation.deletion import can_delete, delete_message, num_shown_from
@@ -92,6 +94,8 @@ class ChatController(QObject):
     sent = Signal(object, object)
     # arguments: ConversationId, the MessageNode of an answer before it is continued
     continued = Signal(object, object)
+    # arguments: ConversationId, NodeId of the answer that the user has picked of several
+    picked = Signal(object, object)
     # arguments: number of deleted messages, function that undoes the deletion
     deleted = Signal(int, object)
     # argument: ConversationId of a conversation in which a deleted message was restored
@@ -114,23 +118,27 @@ class ChatController(QObject):
         self._queue.changed.connect(self.queue_changed)
         self._queue.returned.connect(self._on_returned)
         # Stopped replies for which the user has requested another version before they have ended.
-        self._again: dict[ConversationId, NodeId] = {}
+        # Value: the reply, and the number of answers.
+        self._again: dict[ConversationId, tuple[NodeId, int]] = {}
         turns.stop_requested.connect(self._on_stop_requested)
         turns.refused.connect(self._on_turn_refused)
         turns.activity_changed.connect(self._drop_empty_version)
         turns.activity_changed.connect(self._regenerate_stopped)
 
-    def send(self, conversation_id: ConversationId, text: str) -> bool:
+    def send(self, conversation_id: ConversationId, text: str, *, answers: int = 1) -> bool:
         """Add a message and request its answer; queue the message if another answer is running.
 
         A second message during the same answer is appended to the queued one.
+
+        answers: number of answers that are written at once, each with its own seed. They are versions
+            of one reply, and the first is on show.
         """
         reply_id = self._turns.reply_in(conversation_id)
         if reply_id is not None:
-            self._queue.add(conversation_id, text, reply_id)
+            self._queue.add(conversation_id, text, reply_id, answers=answers)
             return True
         files = self._desk.get(conversation_id).draft_attachments
-        return self._send(conversation_id, Unsent(text, files), Unsent())
+        return self._send(conversation_id, Unsent(text, files), Unsent(), answers)
 
     def withdraw(self, conversation_id: ConversationId) -> None:
         """Move the queued message back into the composer. Do nothing if there is none."""
@@ -158,8 +166,10 @@ class ChatController(QObject):
             self._steps.note_files(name, conversation_id, revert)
         self.apply(set_draft_attachments(self._desk.get(conversation_id), files))
 
-    def _send(self, conversation_id: ConversationId, message: Unsent, draft: Unsent) -> bool:
-        """Start a turn with a new message. `draft` becomes the conversation's draft."""
+    def _send(
+        self, conversation_id: ConversationId, message: Unsent, draft: Unsent, answers: int
+    ) -> bool:
+        """Start turns with a new message. `draft` becomes the conversation's draft."""
         ids, now = self._new_ids(), self._origin.now()
 
         def plan(current: Conversation) -> Turn:
@@ -173,7 +183,9 @@ class ChatController(QObject):
             )
             return replace(turn, conversation=conversation)
 
-        has_begun = self._begin(conversation_id, message.text, plan, message.files)
+        has_begun = self._begin(conversation_id, message.text, plan, message.files, answers)
+        if answers > 1 and has_begun:
+            self._steps.note_answers(conversation_id, self._turns.replies_in(conversation_id))
         if has_begun and ids.user in self._desk.get(conversation_id).nodes:
             self.sent.emit(conversation_id, ids.user)
         return has_begun
@@ -225,27 +237,80 @@ class ChatController(QObject):
         )
         if has_begun:
             name = undo_words.EDIT_MESSAGE
-            self._steps.note_turn(name, conversation_id, before=node_id, after=ids.user)
+            self._steps.note_turn(name, conversation_id, before=node_id, after=(ids.user,))
         return has_begun
 
-    def regenerate(self, conversation_id: ConversationId, reply_id: NodeId) -> bool:
+    def regenerate(
+        self, conversation_id: ConversationId, reply_id: NodeId, *, answers: int = 1
+    ) -> bool:
         """Request another version of a reply that has ended, for example of a failed one.
 
         For a reply that was stopped and has not ended, do it as soon as the reply has ended.
+
+        answers: number of versions that are written at once, each with its own seed. The first is on
+            show.
         """
         if self._turns.is_stopping(conversation_id):
-            self._again[conversation_id] = reply_id
+            self._again[conversation_id] = reply_id, answers
             return True
-        new_id, now = NodeId(self._origin.new_id()), self._origin.now()
-        has_begun = self._begin(
+        return self._regenerate(conversation_id, reply_id, undo_words.REGENERATE, answers=answers)
+
+    def ask_again(
+        self,
+        conversation_id: ConversationId,
+        reply_id: NodeId,
+        setup: Setup,
+        *,
+        system_prompt: str | None = None,
+    ) -> bool:
+        """Request another version of a reply with other options. The conversation keeps its own.
+
+        system_prompt: the system prompt for this version; None for that of the conversation.
+        """
+        return self._regenerate(
             conversation_id,
-            "",
-            lambda current: plan_regenerate(current, reply_id, new_id, now=now),
+            reply_id,
+            undo_words.ASK_AGAIN,
+            setup=setup,
+            system_prompt=system_prompt,
         )
+
+    def _regenerate(
+        self,
+        conversation_id: ConversationId,
+        reply_id: NodeId,
+        name: str,
+        *,
+        answers: int = 1,
+        setup: Setup | None = None,
+        system_prompt: str | None = None,
+    ) -> bool:
+        new_id, now = self._new_node(), self._origin.now()
+
+        def plan(current: Conversation) -> Turn:
+            asked = current
+            if system_prompt is not None:
+                asked = set_system_prompt(current, system_prompt)
+            turn = plan_regenerate(asked, reply_id, new_id, now=now)
+            return turn if setup is None else with_setup(turn, setup, current)
+
+        has_begun = self._begin(conversation_id, "", plan, answers=answers)
         if has_begun:
-            name = undo_words.REGENERATE
-            self._steps.note_turn(name, conversation_id, before=reply_id, after=new_id)
+            replies = self._turns.replies_in(conversation_id) or (new_id,)
+            self._steps.note_turn(name, conversation_id, before=reply_id, after=replies)
         return has_begun
+
+    def pick(self, conversation_id: ConversationId, reply_id: NodeId) -> None:
+        """Show one of several answers to a message, and stop the others. They stay as versions."""
+        for other in self._turns.replies_in(conversation_id):
+            if other != reply_id:
+                self._turns.stop_reply(other)
+        self.show_branch(conversation_id, reply_id)
+        self.picked.emit(conversation_id, reply_id)
+
+    def stop_reply(self, reply_id: NodeId) -> None:
+        """Stop one of several running answers; keep its text so far."""
+        self._turns.stop_reply(reply_id)
 
     def _on_stop_requested(self, conversation_id: ConversationId) -> None:
         self._again.pop(conversation_id, None)
@@ -257,7 +322,7 @@ class ChatController(QObject):
         """
         if self._turns.is_stopping(conversation_id):
             return
-        reply_id = self._again.pop(conversation_id, None)
+        reply_id, answers = self._again.pop(conversation_id, (None, 1))
         # A chat that was left may be closed once its answer has ended.
         if reply_id is None or self._turns.is_quitting or conversation_id not in self._desk:
             return
@@ -268,7 +333,7 @@ class ChatController(QObject):
         # The reply itself, or the version before it: a new version without text was removed.
         shown = shown_path(conversation)[-1]
         if shown.parent == reply.parent:
-            self.regenerate(conversation_id, shown.node_id)
+            self.regenerate(conversation_id, shown.node_id, answers=answers)
 
     def resume(self, conversation_id: ConversationId, reply_id: NodeId) -> bool:
         """Request the rest of a reply that was cut off.
@@ -293,7 +358,7 @@ class ChatController(QObject):
         is_running = self._turns.live_in(conversation_id) is not None
         if is_running or not text.strip() or not can_rewrite(conversation, reply_id):
             return False
-        new_id, now = NodeId(self._origin.new_id()), self._origin.now()
+        new_id, now = self._new_node(), self._origin.now()
         self.apply(rewrite_reply(conversation, reply_id, text, new_id, now=now))
         name = undo_words.EDIT_ANSWER
         self._steps.note_version(name, conversation_id, before=reply_id, after=new_id)
@@ -390,8 +455,9 @@ class ChatController(QObject):
         text: str,
         plan: Plan,
         files: Files = (),
+        answers: int = 1,
     ) -> bool:
-        """Make the plan from the current conversation and start its turn.
+        """Make the plan from the current conversation and start its turn, or several of it.
 
         `plan` is called at most once, before this call returns. It may raise an EngineError, for
         example because the message is empty. `text` is the user's text, for a later Refusal, and `files`
@@ -403,17 +469,24 @@ class ChatController(QObject):
         status = self._models.status
         try:
             turn = plan(self._desk.get(conversation_id))
+            turns = with_answers(turn, [self._new_node() for _ in range(1, answers)])
+            if answers > 1:
+                facts = status.facts
+                check_answers_differ(turn.conversation.setup, facts and facts.default_sampling)
         except EngineError as error:
             self.refused.emit(Refusal(conversation_id, "", error.problem))
             return False
         if status.facts is None and not status.will_be_ready:
             self.refused.emit(Refusal(conversation_id, "", problem_with(status)))
             return False
-        self._turns.start_turn(turn, text, files)
+        self._turns.start_turns(turns, text, files)
         return True
 
     def _new_ids(self) -> TurnIds:
-        return TurnIds(user=NodeId(self._origin.new_id()), reply=NodeId(self._origin.new_id()))
+        return TurnIds(user=self._new_node(), reply=self._new_node())
+
+    def _new_node(self) -> NodeId:
+        return NodeId(self._origin.new_id())
 
 
 def _always(_conversation_id: ConversationId) -> bool:

@@ -37,12 +37,14 @@ class AnswerRunningError(UserFixableError):
 
 
 @dataclass(frozen=True, slots=True)
-class _NewVersion:
-    """A version of a message that a turn has added."""
+class _NewVersions:
+    """The versions of a message that a turn, or several turns at once, have added."""
 
-    before: NodeId  # the version that was on show before
-    node_id: NodeId
-    undo: Callable[[], object]  # its function in the undo list
+    node_ids: tuple[NodeId, ...]
+    before: NodeId | None = None  # the version that was on show before; None if there was none
+    undo: Callable[[], object] | None = (
+        None  # their function in the undo list; None: they have none
+    )
 
 
 class ChatSteps:
@@ -63,8 +65,8 @@ class ChatSteps:
         self._apply = apply
         self._on_restored = on_restored
         self._on_error = on_error
-        # The version that the last turn of a conversation added.
-        self._new_versions: dict[ConversationId, _NewVersion] = {}
+        # The versions that the last turns of a conversation added.
+        self._new_versions: dict[ConversationId, _NewVersions] = {}
 
     def note_version(
         self, name: str, conversation_id: ConversationId, *, before: NodeId, after: NodeId
@@ -77,49 +79,61 @@ class ChatSteps:
         return self._undo.add(name, lambda: show(before), conversation_id, redo=lambda: show(after))
 
     def note_turn(
-        self, name: str, conversation_id: ConversationId, *, before: NodeId, after: NodeId
+        self,
+        name: str,
+        conversation_id: ConversationId,
+        *,
+        before: NodeId,
+        after: tuple[NodeId, ...],
     ) -> None:
-        """Note a turn that added a version of a message. See forget_version()."""
-        undo = self.note_version(name, conversation_id, before=before, after=after)
-        self._new_versions[conversation_id] = _NewVersion(before, after, undo)
+        """Note turns that added versions of a message. See forget_version().
+
+        Undo shows the version before again, and redo the first of the new ones.
+        """
+        undo = self.note_version(name, conversation_id, before=before, after=after[0])
+        self._new_versions[conversation_id] = _NewVersions(after, before, undo)
+
+    def note_answers(self, conversation_id: ConversationId, node_ids: tuple[NodeId, ...]) -> None:
+        """Note several answers to a new message. UndoSend has the undo of the message."""
+        self._new_versions[conversation_id] = _NewVersions(node_ids)
 
     def forget_version(self, conversation_id: ConversationId) -> None:
-        """Remove the undo of a version that is gone, because its turn was refused."""
+        """Remove the undo of versions that are gone, because their turn was refused."""
         new = self._new_versions.pop(conversation_id, None)
-        if new is not None and new.node_id not in self._desk.get(conversation_id).nodes:
-            self._undo.drop(new.undo, drops_redo=True)
+        nodes = self._desk.get(conversation_id).nodes
+        if new is not None and nodes.keys().isdisjoint(new.node_ids):
+            self._drop_undo(new)
 
     def drop_empty_version(self, conversation_id: ConversationId, *, now: float) -> None:
-        """Delete a version of a reply that was stopped before its first word, and its undo.
+        """Delete versions of a reply that were stopped before their first word, and their undo.
 
         The version before is on show again, unless the user has chosen another one. If that is empty,
         it and other empty ones, which crashes have left, are deleted instead: the newest one has the
-        text, or tells why there is none.
+        text, or tells why there is none. Of several answers, those with text stay.
         """
         new = self._new_versions.get(conversation_id)
         if new is None or self._turns.live_in(conversation_id) is not None:
             return
 
         def drop(conversation: Conversation) -> None:
-            node, before = conversation.nodes.get(new.node_id), conversation.nodes[new.before]
-            if node is None or node.deleted_at is not None or before.deleted_at is not None:
+            gone, kept = _to_drop(conversation, new)
+            if not gone:
                 return
-            if is_empty_reply(before) and new.before not in conversation.children:
-                gone, kept = empty_versions(conversation, node), new.node_id
-            elif is_empty_reply(node):
-                gone, kept = [new.node_id], new.before
-            else:
-                return
-            shown = conversation.shown.get(node.parent, new.node_id)
+            shown = version_on_show(conversation, conversation.nodes[kept].parent)
             left = conversation
             for one in gone:
                 left = delete_message(left, one, now=now)
-            self._apply(show_version(left, kept if shown in gone else shown))
-            self._undo.drop(new.undo, drops_redo=True)
+            self._apply(show_version(left, kept if shown in gone or shown is None else shown))
+            if kept not in new.node_ids[:1] or new.before in gone:
+                self._drop_undo(new)
             if self._new_versions.get(conversation_id) is new:
                 del self._new_versions[conversation_id]
 
         self._open(conversation_id, drop)
+
+    def _drop_undo(self, new: _NewVersions) -> None:
+        if new.undo is not None:
+            self._undo.drop(new.undo, drops_redo=True)
 
     def note_deletion(
         self, before: Conversation, node_id: NodeId, now: Callable[[], float], name: str = ""
@@ -194,3 +208,26 @@ class ChatSteps:
     def _open(self, conversation_id: ConversationId, act: Callable[[Conversation], None]) -> None:
         """Act on a conversation. Load it if necessary."""
         self._desk.open(conversation_id, act, self._on_error)
+
+
+def _to_drop(conversation: Conversation, new: _NewVersions) -> tuple[list[NodeId], NodeId]:
+    """Return the empty versions to delete, and the version to show in place of one of them.
+
+    No version is to be deleted if the new ones, or the version before them, were deleted.
+    """
+    nodes = conversation.nodes
+    there = [one for one in new.node_ids if one in nodes and nodes[one].deleted_at is None]
+    before = None if new.before is None else nodes[new.before]
+    if not there or (before is not None and before.deleted_at is not None):
+        return [], new.node_ids[0]
+    empty = [one for one in there if is_empty_reply(nodes[one])]
+    kept = next((one for one in there if one not in empty), there[0])
+    if (
+        before is not None
+        and is_empty_reply(before)
+        and before.node_id not in conversation.children
+    ):
+        return empty_versions(conversation, nodes[kept]), kept
+    if kept in empty and before is not None:
+        return empty, before.node_id
+    return [one for one in empty if one != kept], kept

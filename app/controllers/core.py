@@ -19,6 +19,7 @@ from app.bridge.engine_bridge import EngineBridge, EngineFactory
 from app.bridge.jobs import JobLane
 from app.bridge.store_lane import StoreLane
 from app.controllers.action_costs import ActionCosts
+from app.controllers.answer_sets import AnswerSets
 from app.controllers.attachments import AttachmentsController
 from app.controllers.backups import Backups
 from app.controllers.branch_costs import BranchCosts
@@ -165,6 +166,7 @@ class Core(QObject):
         self.presets = PresetsController(self.store, self.models, self.preferences, self.undo)
         self.folders = FoldersController(self.store, self.presets, self.undo, seams.origin)
         self.chat = ChatController(self.desk, self.turns, self.models, self.undo, seams.origin)
+        self.answer_sets = AnswerSets(self.bridge, self.turns, self.chat)
         self.library = LibraryController(
             self.store, self.desk, self.turns, self.folders, self.undo, seams.origin
         )

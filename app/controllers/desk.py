@@ -180,9 +180,14 @@ class Desk(QObject):
         self._held[conversation_id] = _UnacceptedTurn(self._open[conversation_id], text, files)
         self.save(conversation)
 
+    def is_held(self, conversation_id: ConversationId) -> bool:
+        """Return True from hold() to accept() or take_back()."""
+        return conversation_id in self._held
+
     def accept(self, conversation_id: ConversationId) -> None:
-        """Save the turn that hold() showed, because the engine has accepted it."""
-        del self._held[conversation_id]
+        """Save the turn that hold() showed, because the engine has accepted it. Idempotent."""
+        if self._held.pop(conversation_id, None) is None:
+            return  # another answer to the same message began before
         if conversation_id not in self._queued:
             self._cut_off.discard(conversation_id)
         self._save(conversation_id)

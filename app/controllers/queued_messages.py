@@ -24,6 +24,7 @@ class _Awaited(NamedTuple):
 
     reply_id: NodeId
     is_stopping: bool  # True if the user had stopped the reply before the message was sent
+    answers: int  # number of answers to the queued message
 
 
 class QueuedMessages(QObject):
@@ -38,7 +39,7 @@ class QueuedMessages(QObject):
         self,
         desk: Desk,
         turns: Turns,
-        send: Callable[[ConversationId, Unsent, Unsent], bool],
+        send: Callable[[ConversationId, Unsent, Unsent, int], bool],
         drop_empty_version: Callable[[ConversationId], None],
     ) -> None:
         """Create an empty queue.
@@ -46,7 +47,8 @@ class QueuedMessages(QObject):
         Args:
             desk: stores the queued messages.
             turns: the answers that they wait for.
-            send: starts a turn with a message and the draft that stays; False: it was not sent.
+            send: starts turns with a message, the draft that stays, and the number of answers; False: it was
+                not sent.
             drop_empty_version: removes a version of a reply that was stopped before its first word.
         """
         super().__init__()
@@ -61,10 +63,15 @@ class QueuedMessages(QObject):
         turns.stop_requested.connect(self.withdraw)
         turns.activity_changed.connect(self._on_activity_changed)
 
-    def add(self, conversation_id: ConversationId, text: str, reply_id: NodeId) -> None:
-        """Append a text and the draft's files to the queued message, which waits for a reply."""
+    def add(
+        self, conversation_id: ConversationId, text: str, reply_id: NodeId, *, answers: int
+    ) -> None:
+        """Append a text and the draft's files to the queued message, which waits for a reply.
+
+        The message gets as many answers as the newest of its texts was sent for.
+        """
         is_stopping = self._turns.is_stopping(conversation_id)
-        self._awaited[conversation_id] = _Awaited(reply_id, is_stopping)
+        self._awaited[conversation_id] = _Awaited(reply_id, is_stopping, answers)
         self._desk.queue(conversation_id, text)
         self.changed.emit(conversation_id)
 
@@ -91,7 +98,7 @@ class QueuedMessages(QObject):
         if not has_queued or self._turns.live_in(conversation_id) is not None:
             return
         conversation = self._desk.get(conversation_id)
-        reply_id, is_stopping = self._awaited[conversation_id]
+        reply_id, is_stopping, _answers = self._awaited[conversation_id]
         if reply_id not in conversation.nodes:
             return  # the turn was refused: see note_refusal()
         if is_stopping:
@@ -110,7 +117,8 @@ class QueuedMessages(QObject):
         conversation = self._desk.get(conversation_id)
         # Keep the draft, which the user may have typed during the answer.
         draft = Unsent(conversation.draft, conversation.draft_attachments)
-        if not self._send(conversation_id, unsent, draft):
+        answers = self._awaited[conversation_id].answers
+        if not self._send(conversation_id, unsent, draft, answers):
             self._give_back(conversation_id, unsent)
         self.changed.emit(conversation_id)
 

@@ -25,7 +25,7 @@ from engine.errors import UserFixableError
 from engine.events import ModelFacts
 from engine.problem import Problem
 from engine.questions import NextPrompt
-from engine.types import Message, Request, RequestId, Role
+from engine.types import Message, Request, RequestId, Role, answer_id
 
 MAX_TOKENS = 4096  # limit of a reply if the conversation sets none
 LONG_DRAFT = 400  # characters; feeding a shorter draft is so fast that reading ahead saves no time
@@ -51,7 +51,7 @@ class UnseenPicturesError(UserFixableError):
     advice = words.UNSEEN_PICTURES_ADVICE
 
 
-def make_request(
+def make_request(  # noqa: PLR0913 (values with defaults)
     request_id: RequestId,
     turn: Turn,
     setup: Setup,
@@ -59,19 +59,24 @@ def make_request(
     *,
     new_seed: int,
     cards: Cards,
+    follows: RequestId | None = None,
 ) -> Request:
     """Return the engine request for a turn.
 
     A reply that is continued keeps its seed and thinking option. Any other reply gets the seed of
-    `setup`, or `new_seed` if `setup` has none. `cards` are the models on this machine.
+    `setup`, or `new_seed` if `setup` has none. Several answers to one message have seeds in a row.
+    `cards` are the models on this machine. `follows` is the request of the first of several answers.
     """
     begun = _begun(turn)
     sampling = setup.sampling(replace(facts.default_sampling, seed=new_seed))
     if begun:
         sampling = replace(sampling, seed=begun.sampling.seed)
+    elif turn.answer > 1:
+        sampling = replace(sampling, seed=(sampling.seed + turn.answer - 1) % (1 << 32))
     return Request(
         request_id=request_id,
-        conversation_id=turn.conversation.conversation_id,
+        conversation_id=answer_id(turn.conversation.conversation_id, turn.answer),
+        follows=follows,
         messages=turn.messages,
         new_messages=turn.new_messages,
         is_unsaved=turn.is_unsaved,

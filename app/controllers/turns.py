@@ -1,6 +1,6 @@
 """Running turns: from the user's action until the reply is complete in the tree. Main thread.
 
-chat.py calls start_turn() and stop(); library.py calls stop() for a deleted conversation. `Turns`
+chat.py calls start_turns() and stop(); library.py calls stop() for a deleted conversation. `Turns`
 submits the turn to the engine, handles the engine's events and saves the streamed text every 500
 ms. A turn does not depend on the view: it continues while another conversation is shown. A turn has
 one of three states. The fields `facts` and `planned` of RunningTurn tell them apart:
@@ -21,13 +21,18 @@ quits, it returns to the composer too, because the text of an editor is not stor
 desk.py calls a started turn "accepted". Before that, the desk stores only the text of the turn, as part
 of the conversation's draft.
 
+Several turns of a conversation can run at once: they answer the same message, and their replies are
+versions of one reply. The engine reads the prompt once, for the first of them. If one of them ends
+before it has started, and others are running or have started, only its reply leaves the conversation.
+The text returns to the composer if none of them has started.
+
 `_end` and `_refuse` remove a turn from `_running`, so that the conversation can have a next turn,
 and then emit activity_changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import assert_never
 
@@ -51,6 +56,8 @@ from app.controllers.running_turn import RunningTurn, TextSaver
 from app.controllers.wait_lines import WaitLines
 from app.conversation.actions import Turn
 from app.conversation.attachments import Attachment
+from app.conversation.deletion import can_delete, delete_message
+from app.conversation.forks import version_on_show
 from app.conversation.replies import finish_reply, set_generation
 from app.conversation.tree import Conversation, NodeId
 from app.viewmodels.live import LiveReply
@@ -74,7 +81,7 @@ SHORT_PROMPT = 256  # tokens; feeding a prompt of this length or less is too fas
 
 
 class Turns(QObject):
-    """The running turns. A conversation has at most one."""
+    """The running turns. Those of one conversation answer the same message."""
 
     text_arrived = Signal(object, object, str)  # arguments: NodeId of the reply, Channel, new text
     line_changed = Signal(object)  # argument: NodeId of a reply with a changed state line
@@ -82,9 +89,9 @@ class Turns(QObject):
     activity_changed = Signal(object)
     stop_requested = Signal(object)  # argument: ConversationId; its turn is about to be stopped
     rate_changed = Signal(object)  # argument: ConversationId; its decoding speed may have changed
-    # argument: ConversationId of a conversation whose started turn has ended with a complete or
-    # failed reply. Not emitted if the request was cancelled, by the user or by a change of the
-    # model.
+    # argument: ConversationId of a conversation whose started turns have ended, at least one with a
+    # complete or failed reply. Not emitted if all requests were cancelled, by the user or by a change
+    # of the model.
     answered = Signal(object)
     time_saved = Signal(float)  # argument: milliseconds of reading that an ended answer was spared
     # argument: a Refusal. The text is already in the stored draft; ChatPane also puts it back into
@@ -108,6 +115,8 @@ class Turns(QObject):
         self._origin = origin
         # Key: id of the newest request of the turn. A turn that waits for another model gets a new one.
         self._running: dict[RequestId, RunningTurn] = {}
+        # Conversations with running turns, of which one has ended with a complete or failed reply.
+        self._answered: set[ConversationId] = set()
         self.is_quitting = False  # True after note_quit()
         # the milliseconds of reading that a request of a model was spared; set by Core
         self.estimate_saved: Callable[[Usage, str], float] = lambda _usage, _path: 0.0
@@ -145,7 +154,10 @@ class Turns(QObject):
         return len(self._running) - self.num_writing
 
     def live_in(self, conversation_id: ConversationId) -> LiveReply | None:
-        """Return the streamed text of the conversation's running turn, or None if it has none."""
+        """Return the streamed text of the conversation's running turn, or None if it has none.
+
+        Of several turns it is the one on show, or the first if none is on show. So it is in reply_in.
+        """
         running = self._find(conversation_id)
         return None if running is None else running.live
 
@@ -154,42 +166,52 @@ class Turns(QObject):
         running = self._find(conversation_id)
         return None if running is None else running.reply_id
 
-    def is_stopping(self, conversation_id: ConversationId) -> bool:
-        """Return True if the conversation's turn was stopped and has not ended yet."""
-        running = self._find(conversation_id)
-        return running is not None and running.stopped
+    def replies_in(self, conversation_id: ConversationId) -> tuple[NodeId, ...]:
+        """Return the nodes of all running replies of a conversation, in the order of their start."""
+        return tuple(running.reply_id for running in self._turns_of(conversation_id))
 
-    def start_turn(self, turn: Turn, text: str, files: tuple[Attachment, ...] = ()) -> None:
-        """Show the turn, and submit it to the engine now or as soon as the model is ready.
+    def is_stopping(self, conversation_id: ConversationId) -> bool:
+        """Return True if all turns of the conversation were stopped, and have not ended yet."""
+        turns = self._turns_of(conversation_id)
+        return bool(turns) and all(running.stopped for running in turns)
+
+    def start_turns(
+        self, turns: Sequence[Turn], text: str, files: tuple[Attachment, ...] = ()
+    ) -> None:
+        """Show turns, and submit them to the engine now or as soon as the model is ready.
 
         ChatController calls this. The conversation must not have a running turn. If the loaded
-        model cannot continue the reply of the turn, the turn is refused before this call returns.
+        model cannot continue the reply of a turn, the turn is refused before this call returns.
 
         Args:
-            turn: the planned turn. Its conversation replaces the one in memory.
+            turns: the planned turn, or several that answer the same message (with_answers). Their
+                conversation replaces the one in memory.
             text: the user's text, which returns to the composer, or to the editor of an edited
                 message, if the turn is refused. Empty if the turn adds no user message.
             files: the attachments that return to the composer together with the text.
         """
-        status = self._models.status
-        running = RunningTurn(
-            request_id=RequestId(self._origin.new_id()),
-            turn=turn,
-            text=text,
-            live=LiveReply(waiting_phase(status), turn.conversation.nodes[turn.reply_id]),
-            sent_at=self._origin.tick(),
-        )
-        assert self._find(running.conversation_id) is None, "one turn at a time"
-        self._running[running.request_id] = running
-        self._desk.pin(running.conversation_id)
-        self._desk.hold(turn.conversation, text, files)
+        status, conversation = self._models.status, turns[0].conversation
+        conversation_id = conversation.conversation_id
+        assert not self._turns_of(conversation_id), "one message is answered at a time"
+        for turn in turns:
+            running = RunningTurn(
+                request_id=RequestId(self._origin.new_id()),
+                turn=turn,
+                text=text,
+                live=LiveReply(waiting_phase(status), conversation.nodes[turn.reply_id]),
+                sent_at=self._origin.tick(),
+            )
+            self._running[running.request_id] = running
+        self._desk.pin(conversation_id)
+        self._desk.hold(conversation, text, files)
         self._wait_lines.start()
         if status.facts is not None:
-            self._submit(running, status.facts)
-        self.activity_changed.emit(running.conversation_id)
+            for running in self._turns_of(conversation_id):
+                self._submit(running, status.facts)
+        self.activity_changed.emit(conversation_id)
 
     def stop(self, conversation_id: ConversationId) -> None:
-        """Stop the conversation's turn. Do nothing if it has none.
+        """Stop all turns of the conversation. Do nothing if it has none.
 
         A waiting turn is refused at once. A submitted or started turn is cancelled in the engine
         and ends later, with an event:
@@ -198,20 +220,34 @@ class Turns(QObject):
             RequestFinished    the engine had started the request, perhaps only its prefill: the
                                reply is kept with its text so far, which may be empty
         """
-        running = self._find(conversation_id)
+        turns = self._turns_of(conversation_id)
+        if turns:
+            self.stop_requested.emit(conversation_id)
+            # The first turn last: the engine would read the prompt for one that follows it.
+            for running in reversed(turns):
+                self._stop(running)
+
+    def stop_reply(self, reply_id: NodeId) -> None:
+        """Stop the turn of one reply, like stop(). Do nothing if the reply is not running."""
+        running = next((one for one in self._running.values() if one.reply_id == reply_id), None)
         if running is None:
             return
-        self.stop_requested.emit(conversation_id)
+        if len(self._turns_of(running.conversation_id)) == 1:
+            self.stop(running.conversation_id)
+        else:
+            self._stop(running)
+
+    def _stop(self, running: RunningTurn) -> None:
         if running.facts is None:
             self._refuse(running, None)
-        else:
-            # The engine first ends its forward pass, which may take seconds.
-            if running.live.num_tokens == 0:
-                running.show_phase(Stopping(), self._origin.tick())
-                self.line_changed.emit(running.reply_id)
-            running.stopped = True
-            self.activity_changed.emit(conversation_id)
-            self._engine.cancel(running.request_id)
+            return
+        # The engine first ends its forward pass, which may take seconds.
+        if running.live.num_tokens == 0:
+            running.show_phase(Stopping(), self._origin.tick())
+            self.line_changed.emit(running.reply_id)
+        running.stopped = True
+        self.activity_changed.emit(running.conversation_id)
+        self._engine.cancel(running.request_id)
 
     def note_quit(self) -> None:
         """Note that the app is quit, which cuts the replies off. Store them with this note at once.
@@ -219,10 +255,14 @@ class Turns(QObject):
         The process may be killed before the engine has ended, for example by a shutdown.
         """
         self.is_quitting = True
+        cut_off: dict[ConversationId, Conversation] = {}
         for running in self._running.values():
             if running.has_started:
-                conversation = self._desk.get(running.conversation_id)
-                self._desk.save_aside(running.quit_in(running.stopped_in(conversation)))
+                conversation_id = running.conversation_id
+                before = cut_off.get(conversation_id) or self._desk.get(conversation_id)
+                cut_off[conversation_id] = running.quit_in(running.stopped_in(before))
+        for conversation in cut_off.values():
+            self._desk.save_aside(conversation)
 
     def close(self) -> None:
         """End every turn and keep the text that has arrived.
@@ -245,9 +285,12 @@ class Turns(QObject):
         if problem is not None:
             self._refuse(running, problem)
             return
-        setup = conversation.setup
+        setup = running.turn.setup or conversation.setup
         if setup.faster_answers is None:
             setup = replace(setup, faster_answers=self._preferences.value.faster_answers)
+        # Several answers to a message: the engine reads the prompt for the first, and the others follow.
+        turns = self._turns_of(running.conversation_id)
+        first = next(one for one in turns if not one.has_started)
         request = make_request(
             running.request_id,
             running.turn,
@@ -255,6 +298,7 @@ class Turns(QObject):
             facts,
             new_seed=self._origin.new_seed(),
             cards=self._models.cards,
+            follows=None if first is running else first.request_id,
         )
         running.facts = facts
         running.submitted_at = self._origin.tick()
@@ -288,7 +332,7 @@ class Turns(QObject):
             return
         match event:
             case RequestQueued():
-                self._set_phase(running, self._wait_lines.queued_phase(event))
+                self._set_phase(running, self._wait_lines.queued_phase(running, event))
             case RequestStarted(plan=plan, restore_ms=restore_ms):
                 self._on_started(running, plan, restore_ms)
             case PrefillProgress(done=done, total=total, eta_s=eta_s):
@@ -327,6 +371,8 @@ class Turns(QObject):
     def _on_finished(self, running: RunningTurn, finished: RequestFinished) -> None:
         conversation = self._desk.get(running.conversation_id)
         usage = self._whole_usage(running, finished.usage)
+        if finished.reason is not FinishReason.CANCELLED:
+            self._answered.add(running.conversation_id)
         self._end(
             running,
             finish_reply(
@@ -336,8 +382,6 @@ class Turns(QObject):
                 reasoning_s=running.live.reasoning_s,
             ),
         )
-        if finished.reason is not FinishReason.CANCELLED:
-            self.answered.emit(running.conversation_id)
 
     def _whole_usage(self, running: RunningTurn, usage: Usage) -> Usage:
         """Return the usage as measured from the user's action, with the time saved. Report this time."""
@@ -357,8 +401,8 @@ class Turns(QObject):
         if problem == why_lost:
             self._end(running, running.stopped_in(conversation))
             return
+        self._answered.add(running.conversation_id)
         self._end(running, running.failed_in(conversation, problem))
-        self.answered.emit(running.conversation_id)
 
     def _on_will_replace(self) -> None:
         """Cancel all submitted requests, because another model is about to be loaded.
@@ -387,16 +431,26 @@ class Turns(QObject):
         """End a started turn, and save the conversation with its ended reply."""
         self._drop(running)
         self._desk.save(running.quit_in(conversation) if self.is_quitting else conversation)
-        self._desk.unpin(running.conversation_id)
-        self.activity_changed.emit(running.conversation_id)
+        conversation_id = running.conversation_id
+        is_last = not self._turns_of(conversation_id)
+        if is_last:
+            self._desk.unpin(conversation_id)
+        self.activity_changed.emit(conversation_id)
+        if is_last and conversation_id in self._answered:
+            self._answered.discard(conversation_id)
+            self.answered.emit(conversation_id)
 
     def _refuse(self, running: RunningTurn, problem: Problem | None) -> None:
         """End a turn that has not started: remove it from the conversation, return its text.
 
         The queued message returns too, after that text, unless it was sent after a stop of the turn.
         """
-        self._drop(running)
         conversation_id = running.conversation_id
+        is_held = self._desk.is_held(conversation_id)
+        if not is_held or len(self._turns_of(conversation_id)) > 1:
+            self._remove_answer(running, problem)
+            return
+        self._drop(running)
         edited = None if self.is_quitting else running.turn.edited
         edit = None if edited is None else RefusedEdit(edited, running.text)
         has_queued = self.is_quitting or not running.stopped
@@ -407,8 +461,20 @@ class Turns(QObject):
         text = queued.text if edit else join_texts(running.text, queued.text)
         self.refused.emit(Refusal(conversation_id, text, problem, edit))
         # The listeners look for the removed messages, so the conversation stays in memory until now.
-        if self._find(conversation_id) is None:
+        if not self._turns_of(conversation_id):
             self._desk.unpin(conversation_id)
+
+    def _remove_answer(self, running: RunningTurn, problem: Problem | None) -> None:
+        """End one of several turns that has not started. Its reply stays only with a problem."""
+        conversation = self._desk.get(running.conversation_id)
+        if problem is not None:
+            self._end(running, running.failed_in(conversation, problem))
+            return
+        conversation = running.stopped_in(conversation)
+        if can_delete(conversation, running.reply_id):
+            now = self._origin.now()
+            conversation = delete_message(conversation, running.reply_id, now=now)
+        self._end(running, conversation)
 
     def _drop(self, running: RunningTurn) -> None:
         del self._running[running.request_id]
@@ -423,6 +489,14 @@ class Turns(QObject):
         self.line_changed.emit(running.reply_id)
         self.activity_changed.emit(running.conversation_id)
 
+    def _turns_of(self, conversation_id: ConversationId) -> list[RunningTurn]:
+        turns = self._running.values()
+        return [running for running in turns if running.conversation_id == conversation_id]
+
     def _find(self, conversation_id: ConversationId) -> RunningTurn | None:
-        running = self._running.values()
-        return next((one for one in running if one.conversation_id == conversation_id), None)
+        """Return the running turn whose reply is on show, else the first one of the conversation."""
+        turns = self._turns_of(conversation_id)
+        if len(turns) < 2:
+            return turns[0] if turns else None
+        shown = version_on_show(self._desk.get(conversation_id), turns[0].turn.user_id)
+        return next((running for running in turns if running.reply_id == shown), turns[0])

@@ -17,7 +17,7 @@ from app.conversation.text import one_line
 from app.viewmodels.state_line import LONG_MS, Phase, Reading, Waiting
 from app.words import state as words
 from engine.events import IdleWorking, RequestQueued, WaitReason
-from engine.types import ConversationId
+from engine.types import ConversationId, chat_of
 
 _TITLE_LEN = 40  # characters of a chat's title in a line
 
@@ -63,16 +63,26 @@ class WaitLines(QObject):
         if isinstance(event, IdleWorking) and event.kind.is_reading:
             self._read_ahead = event.conversation_id
 
-    def queued_phase(self, event: RequestQueued) -> Waiting:
-        """Return the phase of a request that waits, with the reason in words."""
+    def queued_phase(self, running: RunningTurn, event: RequestQueued) -> Waiting:
+        """Return the phase of a turn that waits, with the reason in words."""
         text = shorter = ""
+        behind = event.behind and chat_of(event.behind)
+        # True if other answers to the same message are among those that this one may wait for
+        chats = [one.conversation_id for one in self._turns]
+        has_others = chats.count(running.conversation_id) > 1
         match event.reason:
+            case WaitReason.READING if behind == running.conversation_id:
+                return Waiting(0, words.WAITING_FOR_MESSAGES)
             case WaitReason.READING:
-                title = self._title(event.behind)
+                title = self._title(behind)
                 shorter = words.WAITING_TO_READ
                 text = words.waiting_to_read(title) if title else shorter
+            case WaitReason.ANSWERS if has_others:
+                text = words.WAITING_FOR_ANSWERS
             case WaitReason.ANSWERS:
                 text = words.WAITING_TO_ANSWER
+            case WaitReason.MEMORY if has_others:
+                text = words.WAITING_FOR_ANSWER_MEMORY
             case WaitReason.MEMORY:
                 text = words.WAITING_FOR_MEMORY
             case WaitReason.TURN:
@@ -103,11 +113,12 @@ class WaitLines(QObject):
 
     def _read_before(self, running: RunningTurn) -> ConversationId | None:
         """Return the other conversation of which the engine reads a part. None if it is unknown."""
-        others = [one for one in self._turns if one is not running]
+        conversation_id = running.conversation_id
+        others = [one for one in self._turns if one.conversation_id != conversation_id]
         reading = [one for one in others if isinstance(one.live.phase, Reading)]
         if others:
             return reading[0].conversation_id if len(reading) == len(others) == 1 else None
-        return None if self._read_ahead == running.conversation_id else self._read_ahead
+        return None if self._read_ahead == conversation_id else self._read_ahead
 
     def _title(self, conversation_id: ConversationId | None) -> str:
         if conversation_id is None or conversation_id not in self._desk:

@@ -35,6 +35,7 @@ from app.conversation.tree import (
     MessageNode,
     MessageStatus,
     NodeId,
+    Setup,
     add_nodes,
     first_title,
     has_messages,
@@ -75,6 +76,11 @@ class Turn:
     # True if an answer to the last message was cut off before the engine saved its state
     is_unsaved: bool = False
     edited: NodeId | None = None  # the message that the user has edited, if the turn is of an edit
+    # Number of the reply among those that are written at once to the same message, from 1
+    answer: int = 1
+    setup: Setup | None = (
+        None  # the options of this reply, if they are not those of the conversation
+    )
 
     @property
     def new_messages(self) -> frozenset[int]:

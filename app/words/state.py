@@ -29,8 +29,11 @@ def waiting(answers_ahead: int) -> str:
 
 
 WAITING_TO_READ: Final = "Waiting until another chat is read"
+WAITING_FOR_MESSAGES: Final = "Waiting until the messages are read"
 WAITING_TO_ANSWER: Final = "Waiting until an answer in another chat ends"
 WAITING_FOR_MEMORY: Final = "Waiting for memory that answers in other chats use"
+WAITING_FOR_ANSWERS: Final = "Waiting until another answer ends"
+WAITING_FOR_ANSWER_MEMORY: Final = "Waiting for memory that other answers use"
 WAITING_FOR_STEP: Final = "Waiting until a part of another chat is read"
 STOPPING: Final = "Stopping…"
 WAITING_FOR_MODEL: Final = "Waiting for the model"

@@ -70,7 +70,7 @@ class PrefixCache:
     """The stored state of all conversations on one model, within a byte budget.
 
     Calls for one request: first acquire; then reserve_tokens and capture_snapshot while its tokens
-    are fed; at the end either publish or abandon. A side request is always abandoned.
+    are fed, and publish_prompt if other requests wait for the prompt; at the end either publish or abandon. A side request is always abandoned.
     """
 
     def __init__(
@@ -250,6 +250,23 @@ class PrefixCache:
         self._eviction.remove_unused(lease.locked)
         self._eviction.keep_to_limits()
 
+    def publish_prompt(self, lease: Lease) -> None:
+        """Add the tokens and snapshots of a lease to the tree, and keep the lease.
+
+        The nodes reference the live caches of the lease, as after publish. The tokens then count as
+        restored: abandon() keeps them. Do nothing if the caches do not agree with the tokens.
+        """
+        assert not lease.side
+        if not lease.hot.is_consistent():
+            return
+        self._lending.add_nodes(lease)
+        published = self._holdings.tree.match(lease.hot.run)[-1].node
+        self._holdings.tree.lock(published)
+        self._holdings.tree.unlock(lease.locked)
+        lease.locked = published
+        lease.restored = lease.hot.num_tokens
+        lease.snapshots.clear()
+
     def abandon(self, lease: Lease) -> None:
         """End a lease without publishing: park its caches with the restored tokens only.
 
@@ -278,6 +295,12 @@ class PrefixCache:
         hot = self._holdings.parked.get(conversation_id)
         if hot is not None:
             self._eviction.evict_parked(hot)
+
+    def hand_over(self, conversation_id: ConversationId, heir: ConversationId) -> None:
+        """Make another conversation a user of all nodes that this one uses. Call forget() next."""
+        for node in self._holdings.tree.nodes():
+            if conversation_id in node.users:
+                node.users.add(heir)
 
     def pin(self, conversation_id: ConversationId, *, pinned: bool) -> None:
         """Pin or unpin a conversation. Pinned state is evicted after all unpinned state."""

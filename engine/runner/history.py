@@ -219,6 +219,12 @@ class History:
                 for path in paths
             ]
 
+    def hand_over(self, conversation_id: ConversationId, heir: ConversationId) -> None:
+        """Move the paths of a conversation to another one, which takes over its state."""
+        paths = [*self._paths.pop(heir, []), *self._paths.pop(conversation_id, [])]
+        if paths:
+            self._paths[heir] = paths[-_MAX_PATHS:]
+
     def forget(self, conversation_id: ConversationId) -> None:
         """Remove all paths of a conversation: its state was deleted."""
         self._paths.pop(conversation_id, None)
