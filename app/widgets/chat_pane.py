@@ -161,7 +161,7 @@ class ChatPane(QWidget):
             self.stop()
 
     def _connect(self) -> None:
-        core, composer = self._core, self.composer
+        core = self._core
         core.library.current_changed.connect(self._show_current)
         core.library.list_changed.connect(self._on_list_changed)
         core.desk.changed.connect(self._on_changed)
@@ -183,14 +183,7 @@ class ChatPane(QWidget):
         self.app_notice.said.connect(self.said)
         self.view.click_actions.file_requested.connect(self.attaching.open_sent_file)
         self.view.click_actions.picture_requested.connect(self.attaching.act_on_sent_picture)
-        composer.send_requested.connect(self._send)
-        composer.stop_requested.connect(self.stop)
-        composer.escaped.connect(self.escape)
-        composer.edit_last_requested.connect(self.edit_last)
-        composer.text_changed.connect(self._draft_timer.start)
-        composer.text_changed.connect(self.model_question.forget_unsent)
         self.model_question.chosen.connect(self._send)
-        composer.setup_changed.connect(self._set_setup)
         for left in (
             self.cards.left,
             self.find_bar.left,
@@ -198,14 +191,12 @@ class ChatPane(QWidget):
             self.model_question.answered,
         ):
             left.connect(self.focus_text)
-        self.view.typed.connect(composer.type)
-        self.view.quoted.connect(composer.quote)
+        self.view.typed.connect(self.composer.type)
+        self.view.quoted.connect(self.composer.quote)
         self.transcript.stop_requested.connect(self._stop_in_transcript)
         self.transcript.fork_requested.connect(core.chat_copies.fork)
-        self.transcript.side_by_side_requested.connect(self.reading.show_answers)
-        self.find_bar.opened.connect(self.reading.close_answers)
-        self.reading.opened.connect(self.find_bar.end)
-        self.reading.noted.connect(composer.button.set_note)
+        self._connect_composer()
+        self._connect_answers()
         self.transcript.edit_dropped.connect(self._on_edit_dropped)
         self.queued.withdrawn.connect(self._withdraw)
         self.empty.choose_model_requested.connect(self.choose_model_requested)
@@ -215,6 +206,24 @@ class ChatPane(QWidget):
             (commands.GET_MODELS, self.get_models_requested),
         )
         self._draft_timer.timeout.connect(self._save_draft)
+
+    def _connect_composer(self) -> None:
+        composer = self.composer
+        composer.send_requested.connect(self._send)
+        composer.stop_requested.connect(self.stop)
+        composer.escaped.connect(self.escape)
+        composer.edit_last_requested.connect(self.edit_last)
+        composer.text_changed.connect(self._draft_timer.start)
+        composer.text_changed.connect(self.model_question.forget_unsent)
+        composer.setup_changed.connect(self._set_setup)
+
+    def _connect_answers(self) -> None:
+        """Connect the area in which answers can cover the transcript."""
+        reading = self.reading
+        self.transcript.side_by_side_requested.connect(reading.show_answers)
+        self.find_bar.opened.connect(reading.close_answers)
+        reading.opened.connect(self.find_bar.end)
+        reading.noted.connect(self.composer.button.set_note)
 
     def _apply_preferences(self) -> None:
         value = self._core.preferences.value

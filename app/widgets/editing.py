@@ -14,9 +14,9 @@ class TextCommands(QObject):
     """The Edit menu's text commands.
 
     The commands act on the focused text field. Without a focused text field, Copy and Select All
-    act on the transcript, or on the answer in focus while answers cover it; Select All acts on the list of chats if that has the focus. If no focused
-    field has anything to undo, Undo reverts an action of the app, such as the deletion of a chat.
-    Redo does the same.
+    act on the transcript, or on the answer in focus while answers cover it; Select All acts on the
+    list of chats if that has the focus. If no focused field has anything to undo, Undo reverts an
+    action of the app, such as the deletion of a chat. Redo does the same.
     """
 
     def __init__(

@@ -15,6 +15,7 @@ from app.theme.palette import Theme
 from app.viewmodels.answers import AnswerSet, column_items
 from app.viewmodels.transcript import ItemStatus, TranscriptItem
 from app.widgets.announcer import Announcer
+from app.widgets.answers.column import AnswerColumn
 from app.widgets.answers.pane import AnswersPane
 from app.widgets.transcript.view import TranscriptView
 from app.words import answers as words
@@ -44,7 +45,9 @@ class ReadingArea(QStackedWidget):
         self._theme = theme
         self._core = core
         self._sets: dict[ConversationId, AnswerSet] = {}  # sets that the user looks at
-        self._known: dict[ConversationId, tuple[NodeId, ...]] = {}  # running answers, when last seen
+        self._known: dict[
+            ConversationId, tuple[NodeId, ...]
+        ] = {}  # running answers, when last seen
         self.pane: AnswersPane | None = None  # created on first use
         self.announcer = Announcer(self)
         core.desk.changed.connect(self._on_changed)
@@ -147,7 +150,10 @@ class ReadingArea(QStackedWidget):
     def _leads_away(self, chat: ConversationId, reply: NodeId) -> bool:
         """Return True if a new reply answers another message than the answers that are on show."""
         answers = self._sets.get(chat)
-        return answers is not None and self._core.desk.get(chat).nodes[reply].parent != answers.question
+        return (
+            answers is not None
+            and self._core.desk.get(chat).nodes[reply].parent != answers.question
+        )
 
     def _announce_ends(self, ended: list[NodeId]) -> None:
         columns = () if self.pane is None else self.pane.columns
@@ -212,7 +218,7 @@ class ReadingArea(QStackedWidget):
         self.addWidget(pane)
         return pane
 
-    def _on_column_made(self, column: object) -> None:
+    def _on_column_made(self, column: AnswerColumn) -> None:
         view = column.view
         view.quoted.connect(self._view.quoted)
         view.typed.connect(self._view.typed)

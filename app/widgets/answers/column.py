@@ -45,12 +45,12 @@ class AnswerColumn(QGroupBox):
         self._item: AnswerColumnItem | None = None
         self._laid_out: AnswerColumnItem | None = None  # the item that the view has
         self._num_content = self._num_reasoning = 0  # characters of a running answer in the view
-        self.title = FittingLabel(self, "heading")
+        self.heading = FittingLabel(self, "heading")
         self.differs = FittingLabel(self, "small", "secondary")
         self.state = FittingLabel(self, "small", "tertiary")
         self.again = IconButton(theme, Icon.REGENERATE, commands.REGENERATE, self)
         self.use = Button(words.USE, self)
-        self.view = TranscriptView(theme, self, beside=transcript, margin=Space.M)
+        self.view = TranscriptView(theme, self, beside=transcript.shelves)
         self.view.focus_moved.connect(FocusRing(theme, self.view).setHidden)
         self._build()
         self.use.clicked.connect(self.used)
@@ -109,7 +109,7 @@ class AnswerColumn(QGroupBox):
     def _build(self) -> None:
         top = QHBoxLayout()
         top.setSpacing(Space.XS)
-        top.addWidget(self.title, 1)
+        top.addWidget(self.heading, 1)
         top.addWidget(self.again)
         top.addWidget(self.use)
         header = QVBoxLayout()
@@ -127,7 +127,7 @@ class AnswerColumn(QGroupBox):
     def _refresh_header(self, item: AnswerColumnItem) -> None:
         self.setAccessibleName(item.name)
         self.view.setAccessibleName(item.name)
-        self.title.show_text(item.name)
+        self.heading.show_text(item.name)
         self.differs.show_text(item.differs)
         line = item.item.line_above
         if line is None:

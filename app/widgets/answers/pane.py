@@ -136,8 +136,8 @@ class AnswersPane(QWidget):
 
     @property
     def _index(self) -> int:
-        keys = [one.item.key for one in self.columns]
-        return keys.index(self._focused) if self._focused in keys else 0
+        focused = self.focused
+        return 0 if focused is None else self.columns.index(focused)
 
     def _build(self) -> None:
         self.question.setIndent(0)
@@ -242,29 +242,29 @@ class AnswersPane(QWidget):
         self.mark.setEnabled(can_mark)
         tip = words.MARK_TIP_TABS if self.has_tabs else words.MARK_TIP
         self.mark.setToolTip(tip if can_mark else words.MARK_NONE)
-        base, others = self._to_compare()
-        wanted = () if base is None else (base.item, *(one.item for one in others))
+        compared = self._to_compare()
+        wanted = tuple(one.item for one in compared)
         if wanted == self._marked:
             return
         self._marked = wanted
         for column in self.columns:
             column.mark_words(())
         steps = ComparisonSteps()
-        for column in others if base is not None else ():
-            spans = differing_words(base.texts_to_compare(), column.texts_to_compare(), steps)
-            column.mark_words(spans)
+        for column in compared[1:]:
+            base = compared[0].texts_to_compare()
+            column.mark_words(differing_words(base, column.texts_to_compare(), steps))
 
-    def _to_compare(self) -> tuple[AnswerColumn | None, list[AnswerColumn]]:
-        """Return the answer to compare with, or None, and those in which words are marked."""
+    def _to_compare(self) -> list[AnswerColumn]:
+        """Return the answer to compare with, then those in which words are marked, or nothing."""
         focused = self.focused
         if focused is None or not self.mark.isChecked():
-            return None, []
-        base, others = focused, [one for one in self.columns if one is not focused]
+            return []
+        base, others = focused, self.columns
         if self.has_tabs:
-            others = [focused]
             base = next((one for one in self.columns if one.item.key == self._before), focused)
+            others = [focused]
         others = [one for one in others if one is not base and one.can_compare]
-        return (base, others) if base.can_compare and others else (None, [])
+        return [base, *others] if base.can_compare and others else []
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -347,10 +347,8 @@ class TranscriptBinding(QObject):
                 self.storage_requested.emit()
             case RowAction.DELETE:
                 self._delete(key)
-            case RowAction.SIDE_BY_SIDE:
-                self.side_by_side_requested.emit(key)
-            case RowAction.PREVIOUS_VERSION | RowAction.NEXT_VERSION:
-                self._show_neighbour(key, 1 if action is RowAction.NEXT_VERSION else -1)
+            case RowAction.PREVIOUS_VERSION | RowAction.NEXT_VERSION | RowAction.SIDE_BY_SIDE:
+                self._show_versions(key, action)
             case _:
                 raise ValueError(action)
 
@@ -412,6 +410,12 @@ class TranscriptBinding(QObject):
     def _delete(self, key: str) -> None:
         if self._shown is not None:
             self._chat.delete(self._shown, NodeId(key))
+
+    def _show_versions(self, key: str, action: RowAction) -> None:
+        if action is RowAction.SIDE_BY_SIDE:
+            self.side_by_side_requested.emit(key)
+        else:
+            self._show_neighbour(key, 1 if action is RowAction.NEXT_VERSION else -1)
 
     def _show_neighbour(self, key: str, step: int) -> None:
         if self._shown is not None:

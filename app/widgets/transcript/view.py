@@ -66,6 +66,7 @@ from app.widgets.transcript.rows.look import Look, PaperLook
 from app.widgets.transcript.rows.picture_shelf import PictureShelf
 from app.widgets.transcript.rows.ranges import Range
 from app.widgets.transcript.rows.row import Target
+from app.widgets.transcript.rows.shelves import Shelves
 from app.widgets.transcript.search.find_controller import FindController
 from app.widgets.transcript.search.marks import MarkedBar
 from app.widgets.transcript.search.match_finder import MatchFinder
@@ -101,8 +102,7 @@ class TranscriptView(QAbstractScrollArea):
         pictures: PictureFiles = NO_PICTURES,
         clock: Callable[[], float] = monotonic,
         open_url: Callable[[QUrl], object] = QDesktopServices.openUrl,
-        beside: TranscriptView | None = None,
-        margin: int = Space.XL,
+        beside: Shelves | None = None,
     ) -> None:
         """Make an empty transcript.
 
@@ -112,24 +112,23 @@ class TranscriptView(QAbstractScrollArea):
             pictures: files of attached pictures.
             clock: returns monotonic time in seconds.
             open_url: opens a link.
-            beside: a view whose pictures, formulas and lexers this one shares. It lives longer.
-            margin: pixels at each side of messages that fill the view.
+            beside: the shelves of a view that lives longer. This view is a narrow column then.
         """
         super().__init__(parent)
         self._theme = theme
         self._zoom = 1.0
-        self._margin = margin
+        self._owns_shelves = beside is None
+        self._margin = Space.XL if beside is None else Space.M
         canvas = self._canvas = TranscriptCanvas(self)
         self.setViewport(canvas)
         bar = MarkedBar(theme, self)
         self.setVerticalScrollBar(bar)
-        self._shares = beside is not None
-        self._formulas = FormulaShelf(self) if beside is None else beside._formulas
-        self._pictures = PictureShelf(pictures, self) if beside is None else beside._pictures
-        lexers = LexerShelf() if beside is None else beside._kit.shelf
-        look = Look(theme, self._formulas, self._pictures, margin=margin)
+        self.shelves = beside or Shelves(
+            LexerShelf(), FormulaShelf(self), PictureShelf(pictures, self)
+        )
+        look = self._make_look()
         parsers = make_parser(), make_typed_parser()
-        self._kit = RowKit(look, lexers, LayoutCache(), *parsers, FindMatches(), clock)
+        self._kit = RowKit(look, self.shelves.lexers, LayoutCache(), *parsers, FindMatches(), clock)
         stack = self._stack = MessageStack(self._kit)
         placement = self._placement = ScrollAnchor(self, stack, self._kit)
         self._buffer = DeltaBuffer(self)
@@ -262,13 +261,14 @@ class TranscriptView(QAbstractScrollArea):
 
     def paper_kit(self, page_height: int) -> RowKit:
         """Make a kit for the rows of printed pages. It shares the typeset formulas and lexers."""
-        look = PaperLook(self._theme, self._formulas, self._pictures, page_height)
+        formulas, pictures = self.shelves.formulas, self.shelves.pictures
+        look = PaperLook(self._theme, formulas, pictures, page_height)
         return replace(self._kit, look=look, cache=LayoutCache(), matches=FindMatches())
 
     @property
     def pictures(self) -> PictureShelf:
         """The thumbnails, which the composer shows too."""
-        return self._pictures
+        return self.shelves.pictures
 
     def text_of(self, key: str) -> str:
         """Return the text of a message, without streamed text that is not shown yet."""
@@ -288,7 +288,11 @@ class TranscriptView(QAbstractScrollArea):
 
     def statistics(self) -> TranscriptStatistics:
         """Return statistics of the layout work, for tests and benchmarks."""
-        is_idle = not self._idle.is_active and self._formulas.is_idle and self._pictures.is_idle
+        is_idle = (
+            not self._idle.is_active
+            and self.shelves.formulas.is_idle
+            and self.shelves.pictures.is_idle
+        )
         return self._stack.statistics(is_idle=is_idle)
 
     # Layout and repainting.
@@ -382,20 +386,22 @@ class TranscriptView(QAbstractScrollArea):
         self._idle.measured.connect(self._on_measured)
         self._idle.colored.connect(self.viewport().update)
         self._tick.ticked.connect(self._reflow)
-        self._formulas.arrived.connect(self._on_formulas)
-        self._pictures.arrived.connect(self.viewport().update)
-        if self._shares:
+        self.shelves.formulas.arrived.connect(self._on_formulas)
+        self.shelves.pictures.arrived.connect(self.viewport().update)
+        if not self._owns_shelves:
             return
         self.destroyed.connect(self._kit.shelf.close)
         # PySide finds no slot of a child while garbage collection destroys its parent, and the
         # AttributeError stops the slot that runs next. A function without a receiver is always called.
-        self.destroyed.connect(partial(FormulaShelf.close, self._formulas))
-        self.destroyed.connect(partial(PictureShelf.close, self._pictures))
+        self.destroyed.connect(partial(FormulaShelf.close, self.shelves.formulas))
+        self.destroyed.connect(partial(PictureShelf.close, self.shelves.pictures))
+
+    def _make_look(self) -> Look:
+        formulas, pictures = self.shelves.formulas, self.shelves.pictures
+        return Look(self._theme, formulas, pictures, self._zoom, self._margin)
 
     def _apply_look(self) -> None:
-        self._kit.look = Look(
-            self._theme, self._formulas, self._pictures, self._zoom, self._margin
-        )
+        self._kit.look = self._make_look()
         self._kit.cache.clear()
         self._idle.unfinished.clear()
         self._stack.rebuild_rows()
