@@ -273,6 +273,7 @@ def _answers_rules(colors: Colors) -> str:
 QGroupBox#answerColumn {{ border: none; border-top: 2px solid transparent; margin: 0; padding: 0; }}
 QGroupBox#answerColumn[place="later"] {{ border-left: 1px solid {colors.hairline}; }}
 QGroupBox#answerColumn[focused="true"] {{ border-top-color: {colors.accent}; }}
+#answersBar QPushButton:checked {{ background: {colors.selected}; }}
 #answers QTabBar {{ background: transparent; border: none; }}
 #answers QTabBar::tab {{
   color: {colors.secondary}; background: transparent; border: 1px solid transparent;
@@ -281,6 +282,9 @@ QGroupBox#answerColumn[focused="true"] {{ border-top-color: {colors.accent}; }}
 #answers QTabBar::tab:hover {{ background: {colors.hover}; }}
 #answers QTabBar::tab:selected {{
   color: {colors.text}; background: {colors.selected}; border-color: {colors.selection_line};
+}}
+#answers QTabBar QToolButton {{
+  color: {colors.secondary}; background: {colors.canvas}; border: 1px solid {colors.hairline};
 }}
 #answers QTabBar::tab:focus {{ border-color: {colors.accent}; }}
 """

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from app.conversation.answers import MAX_ANSWERS
 from app.conversation.tree import Conversation, Generation, MessageNode, NodeId, shown_path
 from app.viewmodels.comparing import ComparisonSteps, Span, compare_texts
 from app.viewmodels.items import column_item
@@ -21,23 +20,18 @@ class AnswerSet:
     """The answers to one message that stand side by side.
 
     question: the message that they answer.
-    first: the first one of those that were requested together; None to show every version.
+    first: the first one that stands there; earlier versions are left out. None: every version.
     """
 
     question: NodeId
     first: NodeId | None = None
 
     def replies(self, conversation: Conversation) -> tuple[NodeId, ...]:
-        """Return the answers in order; () if the message is not on show or was deleted.
-
-        Earlier versions are left out if there would be more than MAX_ANSWERS.
-        """
+        """Return the answers in order; () if the message is not on show or was deleted."""
         if all(node.node_id != self.question for node in shown_path(conversation)):
             return ()
         found = conversation.children.get(self.question, ())
-        if len(found) > MAX_ANSWERS and self.first in found:
-            return found[found.index(self.first) :]
-        return found
+        return found[found.index(self.first) :] if self.first in found else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +81,7 @@ def _number(label: str, value: Callable[[Generation], float]) -> _Option:
     return lambda generation: words.option(label, f"{value(generation):g}")
 
 
-# What the header of a column may name, the most important first.
+# Options that the header of a column may name, the most important first.
 _OPTIONS: tuple[_Option, ...] = (
     lambda generation: generation.model_title,
     lambda generation: _THINKING[generation.thinking],

@@ -187,6 +187,7 @@ class ChatPane(QWidget):
         for left in (
             self.cards.left,
             self.find_bar.left,
+            self.reading.left,
             self.view.editor_host.focus_left,
             self.model_question.answered,
         ):

@@ -4,8 +4,8 @@ Tests of controllers and of the window use FakeEngine instead of engine.engine.E
 each command of the app in `commands`. The test then calls `write("text")`, `finish()` or
 `fail(problem)`, which emit the events of the running request in the calling thread. Like the real
 engine, FakeEngine queues requests and refuses them while no model is loaded. Unlike the real
-engine, it answers only one request at a time. Models and requests start at once, unless the test
-sets `hold_load` or `hold_start`.
+engine, it answers `num_at_once` requests at a time. Models and requests start at once, unless the
+test sets `hold_load` or `hold_start`.
 """
 
 from __future__ import annotations
@@ -132,7 +132,9 @@ class FakeEngine(EngineCommands):
     _held_counts: list[tuple[QuestionId, NextPrompt | Request]] = field(
         default_factory=list[tuple[QuestionId, NextPrompt | Request]]
     )
-    _running: _FakeAnswer | None = None
+    num_at_once: int = 1  # number of requests that run at once
+    at: int = 0  # number of the running request that write(), finish() and so on are about
+    _answers: list[_FakeAnswer] = field(default_factory=list[_FakeAnswer])  # running requests
 
     # Methods of engine.engine.Engine. The app calls them.
 
@@ -171,7 +173,7 @@ class FakeEngine(EngineCommands):
             self.send(Want(wanted))
 
     def close(self, timeout_s: float = 30.0) -> None:
-        if not self.closed and self._running is not None:
+        while not self.closed and self._answers:
             self.finish(FinishReason.CANCELLED)
         self.closed = True
 
@@ -216,6 +218,10 @@ class FakeEngine(EngineCommands):
     def running(self) -> Request | None:
         return None if self._running is None else self._running.request
 
+    @property
+    def _running(self) -> _FakeAnswer | None:
+        return self._answers[min(self.at, len(self._answers) - 1)] if self._answers else None
+
     def load_progress(self, fraction: float) -> None:
         assert self._loading is not None
         total = self.facts.weight_bytes
@@ -246,13 +252,14 @@ class FakeEngine(EngineCommands):
 
     def begin(self) -> None:
         """Start the request at the head of the queue."""
-        assert self._running is None
+        assert len(self._answers) < self.num_at_once
         request = self._queue.pop(0)
         plan = self.plan or _plan_of(request)
-        self._running = _FakeAnswer(request, plan)
+        answer = _FakeAnswer(request, plan)
+        self._answers.append(answer)
         last = request.messages[-1]
         if last.role is Role.ASSISTANT:  # the request continues a reply, which keeps its old text
-            self._running.content, self._running.reasoning = last.content, last.reasoning
+            answer.content, answer.reasoning = last.content, last.reasoning
         self.on_event(RequestStarted(request.request_id, plan, self.restore_ms))
 
     def prefill(self, done: int, total: int, eta_s: float | None = None) -> None:
@@ -285,7 +292,7 @@ class FakeEngine(EngineCommands):
 
     def finish(self, reason: FinishReason = FinishReason.STOP) -> None:
         running = self._current
-        self._running = None
+        self._answers.remove(running)
         reply = ReplyTokens.of(
             range(running.num_tokens),
             answer_start=running.answer_start,
@@ -309,7 +316,8 @@ class FakeEngine(EngineCommands):
         if self._running is None:
             request = self._queue.pop(0)
         else:
-            request, self._running = self._running.request, None
+            request = self._running.request
+            self._answers.remove(self._running)
         self.on_event(RequestFailed(request.request_id, problem))
         self._begin_next()
 
@@ -380,19 +388,23 @@ class FakeEngine(EngineCommands):
             self.on_event(RequestFailed(request.request_id, problem))
             return
         self._queue.append(request)
-        ahead = len(self._queue) - 1 + (self._running is not None)
-        if ahead:
+        ahead = len(self._queue) - self.num_at_once + len(self._answers)
+        if ahead > 0:
             self.on_event(RequestQueued(request.request_id, ahead))
         self._begin_next()
 
     def _begin_next(self) -> None:
-        if self._queue and self._running is None and not self.hold_start:
+        has_room = len(self._answers) < self.num_at_once
+        if self._queue and has_room and not self.hold_start:
             self.begin()
 
     def _cancel(self, request_id: RequestId) -> None:
-        if self._running is not None and self._running.request.request_id == request_id:
-            self.finish(FinishReason.CANCELLED)
-            return
+        for at, answer in enumerate(self._answers):
+            if answer.request.request_id == request_id:
+                shown, self.at = self.at, at
+                self.finish(FinishReason.CANCELLED)
+                self.at = shown
+                return
         for request in self._queue:
             if request.request_id == request_id:
                 self._queue.remove(request)

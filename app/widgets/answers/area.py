@@ -13,8 +13,6 @@ from app.conversation.text import one_line
 from app.conversation.tree import Conversation, NodeId, first_title, versions
 from app.theme.palette import Theme
 from app.viewmodels.answers import AnswerSet, column_items
-from app.viewmodels.transcript import ItemStatus, TranscriptItem
-from app.widgets.announcer import Announcer
 from app.widgets.answers.column import AnswerColumn
 from app.widgets.answers.pane import AnswersPane
 from app.widgets.transcript.view import TranscriptView
@@ -33,6 +31,8 @@ class ReadingArea(QStackedWidget):
     """
 
     changed = Signal()  # the answers were opened or closed, or another one is in focus
+    # emitted when the answers are closed while they have the focus; the receiver focuses another widget
+    left = Signal()
     opened = Signal()  # the answers cover the transcript now
     filled = Signal()  # a column was created
     # arguments: number of the version that the user chose, function that takes the choice back
@@ -49,11 +49,11 @@ class ReadingArea(QStackedWidget):
             ConversationId, tuple[NodeId, ...]
         ] = {}  # running answers, when last seen
         self.pane: AnswersPane | None = None  # created on first use
-        self.announcer = Announcer(self)
         core.desk.changed.connect(self._on_changed)
         core.turns.activity_changed.connect(self._on_activity_changed)
         core.turns.text_arrived.connect(self._on_text_arrived)
         core.turns.line_changed.connect(self._on_line_changed)
+        core.chat.asked_again.connect(self._begin)
         core.library.current_changed.connect(self._refresh)
         core.preferences.changed.connect(self._apply_preferences)
 
@@ -83,7 +83,7 @@ class ReadingArea(QStackedWidget):
             self.pane.focus_answer(NodeId(node_id))
 
     def close_answers(self) -> bool:
-        """Show the transcript again. Answers go on. Return False if no answers are on show."""
+        """Show the transcript again, without a stop. Return False if no answers are on show."""
         if self._sets.pop(self._core.library.current, None) is None:
             return False
         self._refresh()
@@ -126,7 +126,7 @@ class ReadingArea(QStackedWidget):
             self._refresh()
 
     def _on_activity_changed(self, conversation_id: ConversationId) -> None:
-        """Show a set of answers that has begun. Announce the answers that have ended."""
+        """Show a set of answers that has begun; close it when another message is answered."""
         running = self._core.turns.replies_in(conversation_id)
         before = self._known.pop(conversation_id, ())
         if running:
@@ -138,13 +138,10 @@ class ReadingArea(QStackedWidget):
             del self._sets[conversation_id]
         if conversation_id == self._core.library.current:
             self._refresh()
-            if self.is_open:
-                self._announce_ends([one for one in before if one not in running])
 
     def _begin(self, chat: ConversationId, first: NodeId) -> None:
         question = self._core.desk.get(chat).nodes[first].parent
-        before = self._sets.get(chat)
-        if question is not None and (before is None or before.question != question):
+        if question is not None:
             self._open(chat, AnswerSet(question, first))
 
     def _leads_away(self, chat: ConversationId, reply: NodeId) -> bool:
@@ -154,12 +151,6 @@ class ReadingArea(QStackedWidget):
             answers is not None
             and self._core.desk.get(chat).nodes[reply].parent != answers.question
         )
-
-    def _announce_ends(self, ended: list[NodeId]) -> None:
-        columns = () if self.pane is None else self.pane.columns
-        for column in columns:
-            if column.item.key in ended:
-                self.announcer.say(_end(column.item.number, column.item.item))
 
     def _refresh(self) -> None:
         """Show the answers of the shown chat, or its transcript."""
@@ -196,7 +187,7 @@ class ReadingArea(QStackedWidget):
         self.setCurrentWidget(self._view)
         pane.clear()
         if had_focus:
-            self._view.setFocus()
+            self.left.emit()
         self._tell()
 
     def _tell(self) -> None:
@@ -262,13 +253,3 @@ class ReadingArea(QStackedWidget):
         undo()
         if chat == self._core.library.current:
             self._open(chat, answers)
-
-
-def _end(number: int, item: TranscriptItem) -> str:
-    match item.status:
-        case ItemStatus.FAILED:
-            return words.failed(number, str(item.problem))
-        case ItemStatus.STOPPED:
-            return words.stopped(number)
-        case ItemStatus.COMPLETE | ItemStatus.STREAMING | ItemStatus.UNANSWERED:
-            return words.ended(number, None if item.figures is None else item.figures.num_tokens)

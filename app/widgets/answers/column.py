@@ -44,6 +44,7 @@ class AnswerColumn(QGroupBox):
         self.setObjectName("answerColumn")
         self._item: AnswerColumnItem | None = None
         self._laid_out: AnswerColumnItem | None = None  # the item that the view has
+        self._is_tab = False  # True if a tab has the name of the answer
         self._num_content = self._num_reasoning = 0  # characters of a running answer in the view
         self.heading = FittingLabel(self, "heading")
         self.differs = FittingLabel(self, "small", "secondary")
@@ -89,13 +90,16 @@ class AnswerColumn(QGroupBox):
 
     def set_focused(self, focused: bool) -> None:  # noqa: FBT001 (setter)
         """Mark the column with the focus: its button is what Return presses."""
-        kind = "primary" if focused else None
-        if self.use.property("kind") != kind:
-            self.use.setProperty("kind", kind)
-            self.setProperty("focused", focused)
-            for widget in (self.use, self):
-                self.style().unpolish(widget)
-                self.style().polish(widget)
+        _set_property(self.use, "kind", "primary" if focused else None)
+        _set_property(self, "focused", focused)
+
+    def set_place(self, *, is_first: bool, is_tab: bool) -> None:
+        """Draw a line at the left unless the column is the first. In tabs, the tab has the name."""
+        _set_property(self, "place", "first" if is_first else "later")
+        if is_tab != self._is_tab:
+            self._is_tab = is_tab
+            if self._item is not None:
+                self._refresh_header(self._item)
 
     def texts_to_compare(self) -> Sequence[str]:
         """Return the texts of the answer's rows."""
@@ -127,8 +131,8 @@ class AnswerColumn(QGroupBox):
     def _refresh_header(self, item: AnswerColumnItem) -> None:
         self.setAccessibleName(item.name)
         self.view.setAccessibleName(item.name)
-        self.heading.show_text(item.name)
-        self.differs.show_text(item.differs)
+        self.heading.show_text((self._is_tab and item.differs) or item.name)
+        self.differs.show_text("" if self._is_tab else item.differs)
         line = item.item.line_above
         if line is None:
             self.state.show_text("")
@@ -147,9 +151,8 @@ class AnswerColumn(QGroupBox):
             return
         self._laid_out = item
         if before is None or before.key != item.key:
-            start = None if item.is_running else ScrollPosition(item.key, 0)
             self._num_content, self._num_reasoning = len(item.item.text), len(item.item.reasoning)
-            self.view.show_conversation((item.item,), start)
+            self.view.show_conversation((item.item,), ScrollPosition(item.key, 0))
         elif item.is_running and before.is_running:
             self._append_rest(Channel.REASONING, item.item.reasoning[self._num_reasoning :])
             self._append_rest(Channel.ANSWER, item.item.text[self._num_content :])
@@ -187,3 +190,11 @@ class AnswerColumn(QGroupBox):
             self.used.emit()
         else:
             super().keyPressEvent(event)
+
+
+def _set_property(widget: QWidget, name: str, value: object) -> None:
+    """Set a property that rules of the style sheet use."""
+    if widget.property(name) != value:
+        widget.setProperty(name, value)
+        widget.style().unpolish(widget)
+        widget.style().polish(widget)

@@ -29,7 +29,7 @@ class AnswersLine(ChoiceLine):
 
     def _refresh(self) -> None:
         chat = self._core.library.current
-        running = self._core.turns.replies_in(chat)
+        running = self._core.turns.unstopped_in(chat)
         count = len(running) if running and not self._area.is_open else 0
         if count:
             shown = {node.node_id for node in shown_path(self._core.desk.get(chat))}
@@ -37,6 +37,6 @@ class AnswersLine(ChoiceLine):
         self.show_text(words.still_written(count) if count else "")
 
     def _show(self) -> None:
-        running = self._core.turns.replies_in(self._core.library.current)
+        running = self._core.turns.unstopped_in(self._core.library.current)
         if running:
             self._area.show_answers(running[0])

@@ -51,7 +51,7 @@ class AnswersPane(QWidget):
         self._focused: NodeId | None = None
         self._before: NodeId | None = None  # the answer that was in focus before
         self._marked: tuple[AnswerColumnItem, ...] = ()  # compared answers with marked words
-        self.question = FittingLabel(self, "title")
+        self.question = FittingLabel(self, "body")
         self.mark = Button(words.MARK, self)
         self.mark.setCheckable(True)
         self.close_button = IconButton(theme, Icon.CLOSE, words.CLOSE, self)
@@ -194,8 +194,8 @@ class AnswersPane(QWidget):
         has_tabs = self._num_used > max(1, min(MAX_ANSWERS, fitting))
         self.tabs.setVisible(has_tabs)
         for number, column in enumerate(self.columns):
+            column.set_place(is_first=has_tabs or number == 0, is_tab=has_tabs)
             column.setVisible(not has_tabs or number == self._index)
-            column.setProperty("place", "first" if number == 0 or has_tabs else "later")
 
     def _refresh_focus(self) -> None:
         for column in self.columns:

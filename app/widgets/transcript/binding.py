@@ -11,7 +11,7 @@ from app.controllers.library import LibraryController
 from app.controllers.turns import Turns
 from app.conversation.tree import DraftEdit, NodeId, shown_path
 from app.theme.tokens import Millis
-from app.viewmodels.items import TranscriptItems
+from app.viewmodels.items import TranscriptItems, column_item
 from app.viewmodels.state_line import Planned
 from app.viewmodels.transcript import ItemStatus, ScrollPosition, TranscriptItem
 from app.widgets.transcript.editor.editor import TypedEdit
@@ -70,6 +70,16 @@ class TranscriptBinding(QObject):
     @property
     def items(self) -> tuple[TranscriptItem, ...]:
         return tuple(self._items.values())
+
+    def answer_item(self, reply_id: NodeId) -> TranscriptItem | None:
+        """Return an answer of the shown conversation, which need not be on show; None if it is gone."""
+        item = self._items.get(reply_id)
+        conversation = None if self._shown is None else self._desk.get(self._shown)
+        if item is not None or conversation is None or reply_id not in conversation.nodes:
+            return item
+        if conversation.nodes[reply_id].deleted_at is not None:
+            return None
+        return column_item(conversation, reply_id, self._turns.live.get(reply_id))
 
     @property
     def has_messages(self) -> bool:

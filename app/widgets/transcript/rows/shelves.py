@@ -11,7 +11,7 @@ from app.widgets.transcript.rows.picture_shelf import PictureShelf
 
 @dataclass(frozen=True, slots=True)
 class Shelves:
-    """What rows take from helper processes and files. The view that made it closes it."""
+    """Results of helper processes and files for rows. The view that made the shelves closes them."""
 
     lexers: LexerShelf
     formulas: FormulaShelf
