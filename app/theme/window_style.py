@@ -105,6 +105,7 @@ def _zoomed_rules(zoom: float) -> str:
             f"{_in_zoomed('QPushButton', 'QLineEdit')} {{ min-height: {high - 2}px; }}",
             f"{focused} {{ min-height: {high - 4}px; }}",
             f"{labels} {{ min-height: {high}px; }}",
+            f"#answers QTabBar {{ {_size(Type.UI, zoom)} }}",
             f'#settings QToolButton[kind="tab"] {{ {_size(Type.SMALL, min(zoom, TAB_ZOOM))} }}',
             f"QToolTip {{ {_size(Type.SMALL, zoom)} }}",
             f"QMenu::indicator {{ width: {icon}px; height: {icon}px; }}",
