@@ -14,8 +14,9 @@ request what it will read.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from app.cli.attaching import attachments_from
@@ -48,6 +49,7 @@ from app.conversation.actions import (
     plan_regenerate,
     plan_send,
 )
+from app.conversation.answers import with_answers
 from app.conversation.attachments import PromptText, join_prompts, prompt_text
 from app.conversation.replies import finish_reply
 from app.conversation.tree import (
@@ -68,7 +70,26 @@ from app.viewmodels.reading import note_usage
 from engine.events import Event, RequestFailed, RequestFinished
 from engine.questions import NextPrompt
 from engine.reading_pace import ReadingPace
-from engine.types import ConversationId, Message, Request, RequestId, Role, SamplingParams
+from engine.types import (
+    ConversationId,
+    Message,
+    Request,
+    RequestId,
+    Role,
+    SamplingParams,
+    answer_id,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Answers:
+    """The replies of one step. The reports are complete when as many have finished as were requested."""
+
+    requests: Sequence[Request]
+    finished: dict[RequestId, RequestFinished] = field(
+        default_factory=dict[RequestId, RequestFinished]
+    )
+    reports: dict[RequestId, StepReport] = field(default_factory=dict[RequestId, StepReport])
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +99,7 @@ class _Pending:
     op: str
     chat: str
     turn: Turn
+    answers: _Answers
     visible: tuple[Message, ...]  # the messages before the reply, which the check needs
     prediction: Prediction | None
 
@@ -118,6 +140,8 @@ class ScriptPlayer:
         self._written = 0  # Usage.written_bytes of the last reply
         self.chats: dict[str, Conversation] = {}  # by the name of the chat
         self._pending: dict[RequestId, _Pending] = {}
+        # Events that arrived during a request for one answer alone
+        self._late = deque[Event]()
         self._processed = ProcessedTokens()
         self._num_ids = 0
 
@@ -156,17 +180,40 @@ class ScriptPlayer:
 
     def _generate(self, step: GeneratingStep) -> Iterator[StepReport]:
         before = self._chat(step.chat)
-        turn = self._plan(before, step)
-        self.chats[step.chat] = turn.conversation
-        request_id = RequestId(self._new_id())
+        more = [NodeId(self._new_id()) for _ in range(1, step.generate.answers)]
+        turns = with_answers(self._plan(before, step), more)
+        self.chats[step.chat] = turns[0].conversation
+        requests = list[Request]()
+        for turn in turns:
+            follows = requests[0].request_id if requests else None
+            requests.append(replace(self._request(step, turn), follows=follows))
+        op, answers = type(step).__name__.lower(), _Answers(requests)
+        for turn, request in zip(turns, requests, strict=True):
+            visible = (
+                visible_messages(before, turn.reply_id)
+                if isinstance(step, Continue)
+                else visible_messages(turn.conversation, turn.user_id)
+            )
+            # The state of the first answer tells nothing about those that follow it.
+            prediction = None if request.follows else self._prediction(request)
+            pending = _Pending(op, step.chat, turn, answers, visible, prediction)
+            self._pending[request.request_id] = pending
+        for request in requests:
+            self._client.submit(request)
+        if step.generate.wait:
+            yield from self.join()
+
+    def _request(self, step: GeneratingStep, turn: Turn) -> Request:
         generate = step.generate
-        request = Request(
-            request_id=request_id,
-            conversation_id=ConversationId(step.chat),
+        return Request(
+            request_id=RequestId(self._new_id()),
+            conversation_id=answer_id(ConversationId(step.chat), turn.answer),
             messages=turn.messages,
             new_messages=turn.new_messages,
             sampling=SamplingParams(
-                temperature=generate.temperature, top_p=1.0, seed=generate.seed
+                temperature=generate.temperature,
+                top_p=1.0,
+                seed=generate.seed + turn.answer - 1,
             ),
             max_tokens=generate.max_tokens,
             thinking=generate.thinking,
@@ -176,16 +223,6 @@ class ScriptPlayer:
             max_drafts=self._max_drafts,
             record_logits=self.check,
         )
-        visible = (
-            visible_messages(before, turn.reply_id)
-            if isinstance(step, Continue)
-            else visible_messages(turn.conversation, turn.user_id)
-        )
-        op, prediction = type(step).__name__.lower(), self._prediction(request)
-        self._pending[request_id] = _Pending(op, step.chat, turn, visible, prediction)
-        self._client.submit(request)
-        if generate.wait:
-            yield from self.join()
 
     def _prediction(self, request: Request) -> Prediction | None:
         if not self._predict:
@@ -243,18 +280,55 @@ class ScriptPlayer:
     def join(self) -> Iterator[StepReport]:
         """Wait until all pending replies have finished. Yield the report of each one."""
         while self._pending:
-            report = self._receive(self._client.next_event())
-            if report is not None:
-                yield report
+            event = self._late.popleft() if self._late else self._client.next_event()
+            yield from self._receive(event)
 
-    def _receive(self, event: Event) -> StepReport | None:
+    def _receive(self, event: Event) -> Iterator[StepReport]:
+        """Yield the reports of a step if an event ends the last of its replies."""
         match event:
             case RequestFailed(request_id, problem) if request_id in self._pending:
                 raise ProblemError(problem)
             case RequestFinished(request_id=request_id) if request_id in self._pending:
-                return self._report(self._pending.pop(request_id), event)
+                pending = self._pending.pop(request_id)
+                answers = pending.answers
+                answers.finished[request_id] = event
+                answers.reports[request_id] = self._report(pending, event)
+                if len(answers.reports) == len(answers.requests):
+                    yield from self._reports(answers)
             case _:
-                return None
+                pass
+
+    def _reports(self, answers: _Answers) -> Iterator[StepReport]:
+        """Yield the reports of a step whose replies have all finished, in the order of the replies.
+
+        The chat then takes over the state of all replies, as in the window.
+        """
+        first, *others = answers.requests
+        for request in answers.requests:
+            report = answers.reports[request.request_id]
+            if self.check and others:
+                finished = answers.finished[request.request_id]
+                report = replace(report, alone=self._is_same_alone(request, finished))
+            yield report
+        for request in others:
+            forget = self._client.forget(request.conversation_id, heir=first.conversation_id)
+            self._client.answer(forget)
+
+    def _is_same_alone(self, request: Request, finished: RequestFinished) -> bool:
+        """Request one of several replies once more, alone, and compare the token ids."""
+        request_id = RequestId(self._new_id())
+        alone = replace(
+            request, request_id=request_id, follows=None, side=True, record_logits=False
+        )
+        self._client.submit(alone)
+        while True:
+            match event := self._client.next_event():
+                case RequestFailed(request_id=failed, problem=problem) if failed == request_id:
+                    raise ProblemError(problem)
+                case RequestFinished(request_id=ended, reply=reply) if ended == request_id:
+                    return reply == finished.reply
+                case _:
+                    self._late.append(event)
 
     def _report(self, pending: _Pending, finished: RequestFinished) -> StepReport:
         conv = self.chats[pending.chat]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar, cast
 
+from app.conversation.answers import MAX_ANSWERS
 from engine.questions import EvictWhat
 from engine.types import ForcedReply
 
@@ -50,6 +51,8 @@ class Generate:
     stop_after: int | None = None  # number of tokens after which the reply is cancelled
     reply: ForcedReply | None = None  # text that the engine feeds instead of sampling tokens
     wait: bool = True  # False if the next step starts while this reply is still being written
+    # Number of replies that are written at once, with seeds in a row. Only of Send and Regenerate.
+    answers: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,7 +199,7 @@ def parse_step(line: str) -> ScriptStep:
     return step
 
 
-def _generate(fields: _Fields) -> Generate:
+def _generate(fields: _Fields, *, may_be_several: bool = False) -> Generate:
     generate = Generate(
         max_tokens=fields.pop_or("max_tokens", int, 64),
         temperature=fields.pop_or("temperature", float, 0.0),
@@ -206,7 +209,10 @@ def _generate(fields: _Fields) -> Generate:
         stop_after=fields.optional("stop_after", int),
         reply=_forced(fields),
         wait=fields.pop_or("wait", bool, default=True),
+        answers=fields.pop_or("answers", int, 1) if may_be_several else 1,
     )
+    if not 1 <= generate.answers <= MAX_ANSWERS:
+        raise ScriptError(f"'answers' is a number from 1 to {MAX_ANSWERS}")
     if generate.max_tokens < 1 or (generate.stop_after is not None and generate.stop_after < 1):
         raise ScriptError("'max_tokens' and 'stop_after' count from 1")
     if generate.temperature < 0:
@@ -228,8 +234,15 @@ def _forced(fields: _Fields) -> ForcedReply | None:
 
 def _send(fields: _Fields) -> Send:
     return Send(
-        chat=fields.pop("chat", str), text=fields.pop("text", str), generate=_generate(fields)
+        chat=fields.pop("chat", str),
+        text=fields.pop("text", str),
+        generate=_generate(fields, may_be_several=True),
     )
+
+
+def _regenerate(fields: _Fields) -> Regenerate:
+    generate = _generate(fields, may_be_several=True)
+    return Regenerate(chat=fields.pop("chat", str), generate=generate)
 
 
 def _edit(fields: _Fields) -> Edit:
@@ -254,7 +267,7 @@ _PARSERS: dict[str, Callable[[_Fields], ScriptStep]] = {
     "system": lambda f: System(chat=f.pop("chat", str), text=f.pop("text", str)),
     "attach": lambda f: Attach(chat=f.pop("chat", str), file=f.pop("file", str)),
     "send": _send,
-    "regenerate": lambda f: Regenerate(chat=f.pop("chat", str), generate=_generate(f)),
+    "regenerate": _regenerate,
     "continue": lambda f: Continue(chat=f.pop("chat", str), generate=_generate(f)),
     "edit": _edit,
     "switch_branch": _switch,

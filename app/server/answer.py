@@ -74,6 +74,7 @@ def request_of(chat: ChatRequest, model: ModelFacts, placed: PlacedChat) -> Requ
     return Request(
         request_id=RequestId(f"{SERVER_PREFIX}{uuid.uuid4().hex}"),
         conversation_id=placed.conversation_id,
+        follows=chat.follows,
         messages=placed.messages,
         new_messages=placed.new_messages,
         sampling=replace(model.default_sampling, **{**chat.sampling, "seed": seed_of(chat)}),

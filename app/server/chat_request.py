@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from engine.types import AnswerFormat, Message, Role, TokenScore, ToolCall
+from engine.types import AnswerFormat, Message, RequestId, Role, TokenScore, ToolCall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +20,8 @@ class ChatRequest:
     # may differ
     client_names: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     num_answers: int = 1  # answers that are written at the same time
+    # Request of the first of several answers, which reads the prompt for this one. None for that one
+    follows: RequestId | None = None
     num_likeliest: int | None = None  # as in engine.types.Request
     max_tokens: int | None = None
     stops: tuple[str, ...] = ()  # texts before which the answer ends
@@ -52,6 +54,7 @@ class Begun(_OfAnswer):
 
     prompt_tokens: int
     restored: int
+    request_id: RequestId | None = None  # request that the engine got
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +105,7 @@ def sum_of(ended: Sequence[Ended]) -> Ended:
     The first answer says where the tokens of the prompt came from.
     """
     return replace(
-        ended[0],
+        min(ended, key=lambda answer: answer.index),
         output_tokens=sum(answer.output_tokens for answer in ended),
         reasoning_tokens=sum(answer.reasoning_tokens for answer in ended),
     )

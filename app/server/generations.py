@@ -6,6 +6,7 @@ protocol <----Piece------ Generations.generate <---events-- engine
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator, Generator, Iterable
 from contextlib import aclosing, contextmanager, suppress
@@ -19,7 +20,6 @@ from app.server.chat_request import (
     Begun,
     Called,
     ChatRequest,
-    Ended,
     Piece,
     Said,
     SignOfLife,
@@ -53,6 +53,7 @@ from engine.types import (
     Channel,
     ConversationId,
     Message,
+    RequestId,
     Role,
 )
 
@@ -194,24 +195,23 @@ class Generations:
     ) -> AsyncGenerator[Piece]:
         """Write several answers at the same time. The first failure ends them all.
 
-        The prompt is read before, by a request for one token that is thrown away: requests that begin
-        together would each read it.
+        The engine reads the prompt for the first one. The others are requested when it has begun: the
+        template has accepted its messages then, and they follow its request.
         """
-        reading: Ended | None = None
-        only_reading = replace(chat, max_tokens=1, stops=())
-        async with aclosing(self._attempts(only_reading, model, live)) as start:
-            async for piece in start:
-                if isinstance(piece, Ended):
-                    reading = piece
-                elif isinstance(piece, (SignOfLife, Begun)):
+        begun: asyncio.Future[RequestId | None] = asyncio.get_running_loop().create_future()
+
+        async def write(seeded: ChatRequest, *, is_first: bool) -> AsyncGenerator[Piece]:
+            if not is_first:
+                seeded = replace(seeded, follows=await begun)
+            async with aclosing(self._attempts(seeded, model, live)) as pieces:
+                async for piece in pieces:
+                    if is_first and isinstance(piece, Begun) and not begun.done():
+                        begun.set_result(piece.request_id)
                     yield piece
-        assert reading is not None
-        live.note_answers()
-        answers = [self._attempts(seeded, model, live) for seeded in _with_seeds(chat)]
+
+        answers = [write(one, is_first=index == 0) for index, one in enumerate(_with_seeds(chat))]
         async with aclosing(merged(answers)) as pieces:
             async for index, piece in pieces:
-                if isinstance(piece, Ended):
-                    piece = _after_reading(piece, reading)
                 yield replace(piece, index=index)
 
     async def _attempts(
@@ -290,7 +290,7 @@ class Generations:
             case None | PrefillProgress():
                 return [_sign_of_life(event)]
             case RequestStarted(_, plan):
-                return [Begun(plan.prompt_tokens, plan.restored)]
+                return [Begun(plan.prompt_tokens, plan.restored, event.request_id)]
             case TextDelta(_, Channel.REASONING, text):
                 return [Thought(text)]
             case TextDelta(_, _, text):
@@ -363,17 +363,6 @@ def _logged_bugs() -> Generator[None]:
 
 def _sign_of_life(progress: PrefillProgress | None) -> SignOfLife:
     return SignOfLife() if progress is None else SignOfLife(progress.done, progress.total)
-
-
-def _after_reading(ended: Ended, reading: Ended) -> Ended:
-    """Return the cost of an answer whose prompt another request has read."""
-    return replace(
-        ended,
-        restored=reading.restored,
-        replayed=reading.replayed,
-        read=reading.read,
-        first_word_ms=reading.total_ms + ended.first_word_ms,
-    )
 
 
 def _with_seeds(chat: ChatRequest) -> list[ChatRequest]:

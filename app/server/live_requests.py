@@ -129,10 +129,6 @@ class LiveRequest:
             case _:
                 pass
 
-    def note_answers(self) -> None:
-        """Forget what was written until now: a token that only ended the reading of the prompt."""
-        self._num_written.clear()
-
     def note_piece(self, piece: Piece) -> None:
         """Take a piece of the answer that the client gets."""
         reply = self._replies[piece.index]

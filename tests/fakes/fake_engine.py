@@ -4,8 +4,8 @@ Tests of controllers and of the window use FakeEngine instead of engine.engine.E
 each command of the app in `commands`. The test then calls `write("text")`, `finish()` or
 `fail(problem)`, which emit the events of the running request in the calling thread. Like the real
 engine, FakeEngine queues requests and refuses them while no model is loaded. Unlike the real
-engine, it answers `num_at_once` requests at a time. Models and requests start at once, unless the
-test sets `hold_load` or `hold_start`.
+engine, it answers only one request at a time, and those that follow it (`turn_to`). Models and requests start at once, unless the test
+sets `hold_load` or `hold_start`.
 """
 
 from __future__ import annotations
@@ -132,9 +132,9 @@ class FakeEngine(EngineCommands):
     _held_counts: list[tuple[QuestionId, NextPrompt | Request]] = field(
         default_factory=list[tuple[QuestionId, NextPrompt | Request]]
     )
-    num_at_once: int = 1  # number of requests that run at once
-    at: int = 0  # number of the running request that write(), finish() and so on are about
-    _answers: list[_FakeAnswer] = field(default_factory=list[_FakeAnswer])  # running requests
+    _running: _FakeAnswer | None = None
+    # Answers that are written at the same time as that of _running
+    _beside: list[_FakeAnswer] = field(default_factory=list[_FakeAnswer])
 
     # Methods of engine.engine.Engine. The app calls them.
 
@@ -173,7 +173,7 @@ class FakeEngine(EngineCommands):
             self.send(Want(wanted))
 
     def close(self, timeout_s: float = 30.0) -> None:
-        while not self.closed and self._answers:
+        if not self.closed and self._running is not None:
             self.finish(FinishReason.CANCELLED)
         self.closed = True
 
@@ -218,10 +218,6 @@ class FakeEngine(EngineCommands):
     def running(self) -> Request | None:
         return None if self._running is None else self._running.request
 
-    @property
-    def _running(self) -> _FakeAnswer | None:
-        return self._answers[min(self.at, len(self._answers) - 1)] if self._answers else None
-
     def load_progress(self, fraction: float) -> None:
         assert self._loading is not None
         total = self.facts.weight_bytes
@@ -251,15 +247,37 @@ class FakeEngine(EngineCommands):
         self.on_event(ModelFailed(self.facts.path, problem))
 
     def begin(self) -> None:
-        """Start the request at the head of the queue."""
-        assert len(self._answers) < self.num_at_once
+        """Start the request at the head of the queue, and those that follow it."""
+        assert self._running is None
+        self.begin_first()
+        self._begin_followers()
+
+    def turn_to(self, number: int) -> None:
+        """Write the answer with a number, from 1, of those that are written at the same time."""
+        answers = sorted(
+            (self._current, *self._beside), key=lambda one: one.request.conversation_id
+        )
+        self._running = answers.pop(number - 1)
+        self._beside = answers
+
+    def _begin_followers(self) -> None:
+        while self._queue and self._running is not None:
+            running = self._running
+            answers = (running, *self._beside)
+            if self._queue[0].follows not in [one.request.request_id for one in answers]:
+                return
+            self.begin_first()
+            self._beside.append(self._current)
+            self._running = running
+
+    def begin_first(self) -> None:
+        """Start the request at the head of the queue, and none that follows it."""
         request = self._queue.pop(0)
         plan = self.plan or _plan_of(request)
-        answer = _FakeAnswer(request, plan)
-        self._answers.append(answer)
+        self._running = _FakeAnswer(request, plan)
         last = request.messages[-1]
         if last.role is Role.ASSISTANT:  # the request continues a reply, which keeps its old text
-            answer.content, answer.reasoning = last.content, last.reasoning
+            self._running.content, self._running.reasoning = last.content, last.reasoning
         self.on_event(RequestStarted(request.request_id, plan, self.restore_ms))
 
     def prefill(self, done: int, total: int, eta_s: float | None = None) -> None:
@@ -292,7 +310,7 @@ class FakeEngine(EngineCommands):
 
     def finish(self, reason: FinishReason = FinishReason.STOP) -> None:
         running = self._current
-        self._answers.remove(running)
+        self._running = self._beside.pop(0) if self._beside else None
         reply = ReplyTokens.of(
             range(running.num_tokens),
             answer_start=running.answer_start,
@@ -317,7 +335,7 @@ class FakeEngine(EngineCommands):
             request = self._queue.pop(0)
         else:
             request = self._running.request
-            self._answers.remove(self._running)
+            self._running = self._beside.pop(0) if self._beside else None
         self.on_event(RequestFailed(request.request_id, problem))
         self._begin_next()
 
@@ -388,22 +406,28 @@ class FakeEngine(EngineCommands):
             self.on_event(RequestFailed(request.request_id, problem))
             return
         self._queue.append(request)
-        ahead = len(self._queue) - self.num_at_once + len(self._answers)
-        if ahead > 0:
+        ahead = len(self._queue) - 1 + (self._running is not None)
+        if ahead:
             self.on_event(RequestQueued(request.request_id, ahead))
         self._begin_next()
 
     def _begin_next(self) -> None:
-        has_room = len(self._answers) < self.num_at_once
-        if self._queue and has_room and not self.hold_start:
+        if self._queue and self._running is None and not self.hold_start:
             self.begin()
+        elif not self.hold_start:
+            self._begin_followers()
 
     def _cancel(self, request_id: RequestId) -> None:
-        for at, answer in enumerate(self._answers):
-            if answer.request.request_id == request_id:
-                shown, self.at = self.at, at
+        if self._running is not None and self._running.request.request_id == request_id:
+            self.finish(FinishReason.CANCELLED)
+            return
+        for beside in self._beside:
+            if beside.request.request_id == request_id:
+                self._beside.remove(beside)
+                before, self._running = self._current, beside
+                others, self._beside = self._beside, []
                 self.finish(FinishReason.CANCELLED)
-                self.at = shown
+                self._running, self._beside = before, others
                 return
         for request in self._queue:
             if request.request_id == request_id:

@@ -37,7 +37,6 @@ An edit restores the snapshot before the message, and reads""",
 def begin(stage: Stage, before: Callable[[Stage], None], number: int) -> AnswersPane:
     """Ask again for several answers to the last message."""
     before(stage)
-    stage.engine.num_at_once = number
     last = stage.items[-1].key
     assert stage.core.chat.regenerate(stage.current, NodeId(last), answers=number)
     stage.settle()
@@ -49,10 +48,10 @@ def begin(stage: Stage, before: Callable[[Stage], None], number: int) -> Answers
 def written(before: Callable[[Stage], None], number: int, stage: Stage) -> None:
     """Show answers while they are being written. The first has ended."""
     begin(stage, before, number)
-    for at in range(number):
-        stage.engine.at = at
-        stage.engine.write(TEXTS[at])
-    stage.engine.at = 0
+    for answer in range(1, number + 1):
+        stage.engine.turn_to(answer)
+        stage.engine.write(TEXTS[answer - 1])
+    stage.engine.turn_to(1)
     stage.engine.finish()
     stage.wait(SHORT_MS)
 

@@ -41,6 +41,29 @@ def test_continue_after_stop_feeds_no_known_token(player: ScriptPlayer) -> None:
     assert more.holds
 
 
+def test_several_answers_are_reported_in_order_and_equal_those_asked_alone(
+    player: ScriptPlayer,
+) -> None:
+    several = {**SEND, "max_tokens": 5, "answers": 3}
+    sent = play(player, several)
+    again = play(player, {**several, "op": "regenerate", "seed": 9, "text": None, "answers": 2})
+    switch = {"op": "switch_branch", "chat": "A", "message": 1, "version": 3, "of": "reply"}
+    (more,) = play(player, switch, {**SEND, "text": "And then?", "max_tokens": 2})
+
+    assert [one.read + one.replayed for one in sent[1:]] == [0, 0]
+    assert [one.op for one in (*sent, *again)] == ["send"] * 3 + ["regenerate"] * 2
+    assert len({one.text for one in sent}) > 1
+    assert [one.alone for one in (*sent, *again)] == [True] * 5
+    assert all(one.holds for one in (*sent, *again, more))
+    assert more.redo == 0
+
+
+def test_answers_of_other_steps_and_too_many_are_errors() -> None:
+    for step in ({**CONTINUE, "answers": 2}, {**SEND, "answers": 9}, {**SEND, "answers": 0}):
+        with pytest.raises(ScriptError, match="answers"):
+            parse_step(json.dumps(step))
+
+
 @pytest.mark.parametrize("text", [" ", "\n"])
 def test_blank_system_prompt_passes_the_check(player: ScriptPlayer, text: str) -> None:
     (sent,) = play(player, {"op": "system", "chat": "A", "text": text}, {**SEND, "max_tokens": 2})

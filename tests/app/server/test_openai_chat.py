@@ -194,14 +194,15 @@ def test_several_answers_have_one_prompt_and_seeds_of_their_own(served: ServedMo
 def test_prompt_of_several_answers_is_read_once(served: ServedModel) -> None:
     served.post(PATH, messages=[user("Read me once, please. " * 20)], max_tokens=1, n=4)
 
-    reading, *answers = [one.usage.plan for one in served.finished[-5:]]
-    assert reading.read > 0
-    assert [one.read + one.replayed for one in answers] == [0] * 4
+    plans = [one.usage.plan for one in served.finished[-4:]]
+    *others, reading = sorted(one.read + one.replayed for one in plans)
+    assert reading > 0
+    assert others == [0] * 3
 
 
 def test_stream_of_several_answers_has_their_index(served: ServedModel) -> None:
     replies = ["A red boat.", "A blue boat.", "A boat."]
-    served.replies += [ForcedReply(text=text) for text in ("unseen", *replies)]
+    served.replies += [ForcedReply(text=text) for text in replies]
     stream = served.post(
         PATH,
         messages=[user("Which boat?")],
