@@ -137,7 +137,8 @@ class ChatController(QObject):
         """
         reply_id = self._turns.reply_in(conversation_id)
         if reply_id is not None:
-            self._queue.add(conversation_id, text, reply_id, answers=answers)
+            together = self._steps.requested_with(conversation_id, reply_id)
+            self._queue.add(conversation_id, text, reply_id, together, answers=answers)
             return True
         files = self._desk.get(conversation_id).draft_attachments
         return self._send(conversation_id, Unsent(text, files), Unsent(), answers)

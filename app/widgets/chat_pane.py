@@ -91,6 +91,7 @@ class ChatPane(QWidget):
         self.long_files = LongFiles(card_area)
         self.unseen = UnseenPictures(core, self.get_models_requested, card_area)
         self.queued = QueuedMessage(theme, card_area)
+        self.answers_line = AnswersLine(core, self.reading, card_area)
         self.composer = Composer(theme, self.view.pictures, self)
         CostTips(core, self.view, self.composer.thinking)
         pictures = PictureActions(theme, self.view.pictures, core.attachments.make_full, self)
@@ -106,7 +107,7 @@ class ChatPane(QWidget):
         self._lines = (
             self.app_notice, self.notice, self.gone_model, self.model_question,
             self.return_note, self.long_files, self.unseen, self.queued, UnsentNote(core, self),
-            AnswersLine(core, self.reading, card_area),
+            self.answers_line,
         )  # fmt: skip
         self.cards.show_cards(self._lines)
         self._column = ChatColumn(

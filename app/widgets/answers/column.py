@@ -19,6 +19,7 @@ from app.widgets.button import Button
 from app.widgets.fitting_label import FittingLabel
 from app.widgets.focus_ring import FocusRing
 from app.widgets.icon_button import IconButton
+from app.widgets.transcript.layout.stack import TOP_MARGIN
 from app.widgets.transcript.rows.ranges import Range
 from app.widgets.transcript.view import TranscriptView
 from app.words import answers as words, commands
@@ -152,7 +153,7 @@ class AnswerColumn(QGroupBox):
         self._laid_out = item
         if before is None or before.key != item.key:
             self._num_content, self._num_reasoning = len(item.item.text), len(item.item.reasoning)
-            self.view.show_conversation((item.item,), ScrollPosition(item.key, 0))
+            self.view.show_conversation((item.item,), ScrollPosition(item.key, -TOP_MARGIN))
         elif item.is_running and before.is_running:
             self._append_rest(Channel.REASONING, item.item.reasoning[self._num_reasoning :])
             self._append_rest(Channel.ANSWER, item.item.text[self._num_content :])

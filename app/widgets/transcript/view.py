@@ -234,6 +234,11 @@ class TranscriptView(QAbstractScrollArea):
         """Return the texts of the rows of a message, without its reasoning. Parse it if needed."""
         return self._marks.texts(key)
 
+    @property
+    def marked_words(self) -> Sequence[Sequence[Range]]:
+        """The marked ranges of each row with marks."""
+        return list(self._kit.matches.marked.values())
+
     def mark_words(self, key: str, marks: Sequence[Sequence[Range]]) -> None:
         """Mark ranges of each row of a message: see texts_to_compare(). () removes all marks.
 
