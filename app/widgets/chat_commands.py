@@ -42,7 +42,7 @@ class ChatCommands(QObject):
             CommandId.FIND_NEXT: lambda: find_bar.step(1),
             CommandId.FIND_PREVIOUS: lambda: find_bar.step(-1),
             CommandId.STOP: self._pane.stop,
-            CommandId.REGENERATE: transcript.regenerate_last,
+            CommandId.REGENERATE: lambda: transcript.regenerate_last(),
             CommandId.CONTINUE: transcript.continue_last,
             CommandId.EDIT_LAST: self._pane.edit_last,
             CommandId.COPY_LAST: transcript.copy_last,

@@ -212,6 +212,7 @@ class ChatPane(QWidget):
     def _connect_composer(self) -> None:
         composer = self.composer
         composer.send_requested.connect(self._send)
+        composer.several_requested.connect(self._send)
         composer.stop_requested.connect(self.stop)
         composer.escaped.connect(self.escape)
         composer.edit_last_requested.connect(self.edit_last)
@@ -265,14 +266,14 @@ class ChatPane(QWidget):
         if before != after:
             self._core.undoing.sending.note_typing(self._shown, before, after)
 
-    def _send(self, text: str) -> None:
+    def _send(self, text: str, answers: int = 1) -> None:
         if not self.attaching.may_send() or not self._too_long.may_send(text):
             return
         self.sending.emit()
         self.reading.use_to_continue()
         self.notice.hide()
         self.app_notice.end_refusal()
-        if self._core.chat.send(self._shown, text):
+        if self._core.chat.send(self._shown, text, answers=answers):
             self.composer.set_text("")
             self._draft_timer.stop()
         else:

@@ -63,6 +63,12 @@ class CommandId(StrEnum):
     FULL_SCREEN = "full-screen"
     STOP = "stop"
     REGENERATE = "regenerate"
+    REGENERATE_2 = "regenerate-2"
+    REGENERATE_3 = "regenerate-3"
+    REGENERATE_4 = "regenerate-4"
+    SEND_2 = "send-2"
+    SEND_3 = "send-3"
+    SEND_4 = "send-4"
     CONTINUE = "continue"
     EDIT_LAST = "edit-last"
     COPY_LAST = "copy-last"
@@ -131,6 +137,7 @@ class MenuCommand:
     # True: the conversation list handles `keys`, which are only listed in the shortcut sheet
     list_key: bool = False
     group: str = ""  # title of a submenu with mutually exclusive choices
+    submenu: str = ""  # title of a submenu with other commands
     checkable: bool = False
     role: QAction.MenuRole = Role.NoRole  # macOS moves a command with a role to the app menu
     separated: bool = False  # True: a separator stands above the command
@@ -223,6 +230,31 @@ COMMANDS = (
     ),
     MenuCommand(CommandId.STOP, words.STOP, MenuName.CHAT, keys="Ctrl+."),
     MenuCommand(CommandId.REGENERATE, words.REGENERATE, MenuName.CHAT, keys="Ctrl+R"),
+    *(
+        MenuCommand(
+            id_,
+            words.regenerate_times(count),
+            MenuName.CHAT,
+            hint=words.SEVERAL_HINT,
+            keys=f"Alt+Ctrl+{count}",
+            submenu=words.SEVERAL_ANSWERS,
+        )
+        for count, id_ in enumerate(
+            (CommandId.REGENERATE_2, CommandId.REGENERATE_3, CommandId.REGENERATE_4), 2
+        )
+    ),
+    *(
+        MenuCommand(
+            id_,
+            words.send_times(count),
+            MenuName.CHAT,
+            hint=words.SEVERAL_HINT,
+            keys="Alt+Ctrl+Return" if id_ is CommandId.SEND_2 else None,
+            submenu=words.SEVERAL_ANSWERS,
+            separated=id_ is CommandId.SEND_2,
+        )
+        for count, id_ in enumerate((CommandId.SEND_2, CommandId.SEND_3, CommandId.SEND_4), 2)
+    ),
     MenuCommand(
         CommandId.CONTINUE,
         words.CONTINUE,
@@ -378,6 +410,11 @@ def fill_menu_bar(bar: QMenuBar, actions: Actions) -> Mapping[str, Menu]:
             bar.addMenu(menus[command.menu])
             menus[command.menu].setToolTipsVisible(True)
         menu = menus[command.menu]
+        if command.submenu:
+            if command.submenu not in menus:
+                menus[command.submenu] = menu.add_menu(command.submenu)
+                menus[command.submenu].setToolTipsVisible(True)
+            menu = menus[command.submenu]
         if command.separated:
             menu.addSeparator()
         if command.group:

@@ -39,6 +39,8 @@ class Composer(QWidget):
 
     # argument: the text, which is blank only if files are attached
     send_requested = Signal(str)
+    several_requested = Signal(str, int)  # arguments: text, number of answers
+    may_send_changed = Signal()
     stop_requested = Signal()
     text_changed = Signal()
     emptied = Signal()  # emitted when neither text nor files are left
@@ -51,6 +53,7 @@ class Composer(QWidget):
     def __init__(self, theme: Theme, pictures: PictureShelf, parent: QWidget) -> None:
         super().__init__(parent)
         self._is_blocked = False  # True while no message can be sent
+        self._may_send = False
         self._answering = False  # True while the send button is a stop button
         self.edit = ComposerEdit(self)
         self.box = _Box(theme, self.edit, self)
@@ -165,6 +168,16 @@ class Composer(QWidget):
         if had_files and not self._can_send():
             self.emptied.emit()
 
+    @property
+    def may_send(self) -> bool:
+        """True if there is a message, and sending is not switched off."""
+        return self._may_send
+
+    def send(self, answers: int) -> None:
+        """Send the message for several answers, if it may be sent."""
+        if self._may_send:
+            self.several_requested.emit(self.text, answers)
+
     def _send(self) -> None:
         if self._can_send():
             self.send_requested.emit(self.text)
@@ -182,10 +195,13 @@ class Composer(QWidget):
             self.emptied.emit()
 
     def _refresh(self) -> None:
+        can_send = self._can_send()
+        if self._may_send != (can_send and not self._is_blocked):
+            self._may_send = not self._may_send
+            self.may_send_changed.emit()
         if self._answering:
             self.button.set_state(SendState.STOP, enabled=True)
             return
-        can_send = self._can_send()
         if (not can_send or self._is_blocked) and self.button.hasFocus():
             # move the focus first: disabling the focused button would focus the next widget
             self.edit.setFocus()

@@ -35,6 +35,7 @@ from app.theme.tokens import Size
 from app.theme.window_style import make_window_style
 from app.viewmodels.models import shown_name
 from app.viewmodels.transcript import ScrollPosition
+from app.widgets.answer_commands import AnswerCommands
 from app.widgets.answer_speaker import AnswerSpeaker
 from app.widgets.attention import Attention
 from app.widgets.branch_map.commands import BranchCommands
@@ -178,6 +179,7 @@ class MainWindow(QMainWindow):
     def _build(self) -> None:
         menus = fill_menu_bar(self.menuBar(), self.commands)
         undo, redo = self.commands[CommandId.UNDO], self.commands[CommandId.REDO]
+        AnswerCommands(self._core, self.pane, self.commands, menus[MenuName.CHAT])
         UndoNames(undo, redo, menus[MenuName.EDIT], self._core.undoing)
         ChatsMenu(menus[MenuName.WINDOW], self._core.library, self._core.organiser)
         self._beside.setSpacing(0)

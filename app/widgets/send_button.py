@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 
-from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QKeySequence, QPainter, QPaintEvent, QPen
+from PySide6.QtCore import QPoint, QRectF, QSize, Qt, QTimer
+from PySide6.QtGui import (
+    QAction,
+    QColor,
+    QContextMenuEvent,
+    QKeySequence,
+    QPainter,
+    QPaintEvent,
+    QPen,
+)
 from PySide6.QtWidgets import QAbstractButton, QWidget
 from typing_extensions import override
 
@@ -13,9 +22,11 @@ from app.theme.icons import GRID, Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
 from app.widgets.icon_button import MAX_ZOOM
+from app.widgets.menu import Menu, pop_up
 from app.widgets.message_edit import send_key
 from app.words import commands, composer as words
 
+HOLD_MS = 500  # length of a press that opens the menu
 _ESCAPE = QKeySequence("Esc").toString(QKeySequence.SequenceFormat.NativeText)
 
 
@@ -27,11 +38,19 @@ class SendState(StrEnum):
 
 
 class SendButton(QAbstractButton):
-    """A round button, 32 px at the usual size of text, grey while it is disabled."""
+    """A round button, 32 px at the usual size of text, grey while it is disabled.
+
+    A right click, or a press that lasts HOLD_MS, opens a menu with further ways to send.
+    """
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
         self._theme = theme
+        self._choices: Sequence[QAction] = ()
+        self._hold = QTimer(self, singleShot=True, interval=HOLD_MS)
+        self._hold.timeout.connect(self._open_choices)
+        self.pressed.connect(self._hold.start)
+        self.released.connect(self._hold.stop)
         theme.zoomed.connect(self._fit)
         self._fit()
         self.setCursor(Qt.CursorShape.PointingHandCursor)
@@ -50,6 +69,21 @@ class SendButton(QAbstractButton):
         """Set a further line of the tooltip, about what a message follows. Empty for none."""
         self._note = note
         self.set_state(self._state, enabled=self.isEnabled())
+
+    def set_choices(self, choices: Sequence[QAction]) -> None:
+        """Set the entries of the menu."""
+        self._choices = choices
+
+    def _open_choices(self) -> None:
+        if self._state is SendState.SEND and self.isEnabled() and self._choices:
+            self.setDown(False)  # no click follows
+            menu = Menu(self)
+            menu.addActions(self._choices)
+            pop_up(menu, self.mapToGlobal(QPoint(0, 0)) - QPoint(0, menu.sizeHint().height()))
+
+    @override
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        self._open_choices()
 
     def _fit(self) -> None:
         self.setFixedSize(self.sizeHint())

@@ -58,6 +58,11 @@ END_FULL_SCREEN: Final = "Exit Full Screen"
 
 STOP: Final = "Stop"
 REGENERATE: Final = "Regenerate"
+SEVERAL_ANSWERS: Final = "Several Answers"
+SEVERAL_HINT: Final = "The chat is read once, and the answers are written at the same time"
+ASK_AGAIN_WITH: Final = "Ask Again With"
+THINKING: Final = "Thinking"
+NO_THINKING: Final = "No Thinking"
 CONTINUE: Final = "Continue"
 CONTINUE_HINT: Final = "Continue an answer that was stopped"
 EDIT_LAST: Final = "Edit Last Message"
@@ -118,3 +123,15 @@ def export_several(count: int) -> str:
 
 def delete_several(count: int) -> str:
     return f"Delete {count:,} Chats"
+
+
+def regenerate_times(count: int) -> str:
+    return f"Regenerate ×{count}"
+
+
+def send_times(count: int) -> str:
+    return f"Send ×{count}"
+
+
+def at_temperature(temperature: float) -> str:
+    return f"Temperature {temperature:g}"

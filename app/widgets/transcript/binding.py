@@ -237,9 +237,16 @@ class TranscriptBinding(QObject):
         """Close the editor without changing the message."""
         self._view.editor_host.cancel()
 
-    def regenerate_last(self) -> None:
+    @property
+    def last_answer(self) -> NodeId | None:
+        """The last answer on show; None if there is none."""
+        last = self._last(Role.ASSISTANT)
+        return None if last is None else NodeId(last.key)
+
+    def regenerate_last(self, answers: int = 1) -> None:
+        """Request another version of the last answer, or several versions at once."""
         if (last := self._last(Role.ASSISTANT)) is not None:
-            self._regenerate(last.key)
+            self._regenerate(last.key, answers)
 
     @property
     def can_delete(self) -> bool:
@@ -398,9 +405,9 @@ class TranscriptBinding(QObject):
 
         self.edit_dropped.emit(shown, open_again)
 
-    def _regenerate(self, key: str) -> None:
+    def _regenerate(self, key: str, answers: int = 1) -> None:
         if self._shown is not None:
-            self._chat.regenerate(self._shown, NodeId(key))
+            self._chat.regenerate(self._shown, NodeId(key), answers=answers)
 
     def _fork(self, key: str) -> None:
         if self._shown is not None and self._items[key].status is not ItemStatus.STREAMING:

@@ -5,15 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QContextMenuEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QWidget
 
 from app.controllers.refusal import Refusal
-from app.conversation.tree import Conversation, MessageStatus, NodeId, versions
+from app.conversation.preset import Preset
+from app.conversation.tree import Conversation, MessageStatus, NodeId, Setup, versions
 from app.widgets.commands import CommandId
+from app.widgets.menu import Menu
 from app.words import problems
 from engine.errors import OutOfMemoryError
 from engine.questions import Forget
 from engine.types import answer_id
-from tests.fakes.stage import Stage
+from tests.fakes.stage import CTRL, Key, Stage
+
+ALT = Qt.KeyboardModifier.AltModifier
 
 
 def regenerate(stage: Stage, answers: int) -> tuple[NodeId, ...]:
@@ -255,3 +263,91 @@ def test_quitting_keeps_the_text_of_all_running_answers(stage: Stage) -> None:
     assert [stored.nodes[one].content for one in replies] == ["text 1", "text 2"]
     generations = [stored.nodes[one].generation for one in replies]
     assert all(one is not None and one.was_quit for one in generations)
+
+
+def test_commands_request_several_versions_and_several_answers_to_a_message(stage: Stage) -> None:
+    commands = stage.window.commands
+    assert not commands[CommandId.REGENERATE_3].isEnabled()
+    assert not commands[CommandId.SEND_2].isEnabled()
+    stage.type("A boat?")
+    assert commands[CommandId.SEND_2].isEnabled()
+    stage.run(CommandId.SEND_2)
+    assert len(stage.rig.turns.replies_in(stage.current)) == 2
+    assert not stage.edit.toPlainText()
+    assert not commands[CommandId.REGENERATE_3].isEnabled()
+    finish_all(stage, "one", "two")
+    stage.run(CommandId.REGENERATE_3)
+    assert len(stage.rig.turns.replies_in(stage.current)) == 3
+
+
+def test_key_sends_the_message_for_two_answers_and_regenerates_twice(stage: Stage) -> None:
+    stage.type("A boat?")
+    QTest.keyClick(stage.edit, Key.Key_Return, CTRL | ALT)
+    stage.settle()
+    assert len(stage.rig.turns.replies_in(stage.current)) == 2
+    finish_all(stage, "one", "two")
+    QTest.keyClick(stage.edit, Key.Key_2, CTRL | ALT)
+    stage.settle()
+    assert len(stage.rig.turns.replies_in(stage.current)) == 2
+
+
+@pytest.mark.qt_log_ignore("does not support (raise|grabbing)", extend=True)
+def test_right_click_on_the_send_button_opens_its_menu_only_with_a_message(stage: Stage) -> None:
+    button = stage.composer.button
+    right_click(button)
+    assert not button.findChildren(Menu)
+    stage.type("A boat?")
+    right_click(button)
+    (menu,) = button.findChildren(Menu)
+    assert [one.text() for one in menu.actions()] == ["Send ×2", "Send ×3", "Send ×4"]
+    menu.actions()[1].trigger()
+    menu.close()
+    stage.settle()
+    assert len(stage.rig.turns.replies_in(stage.current)) == 3
+
+
+def right_click(widget: QWidget) -> None:
+    at = widget.rect().center()
+    reason = QContextMenuEvent.Reason.Mouse
+    QApplication.sendEvent(widget, QContextMenuEvent(reason, at, widget.mapToGlobal(at)))
+
+
+def test_ask_again_with_another_temperature_keeps_the_options_of_the_chat(stage: Stage) -> None:
+    stage.chat("A boat?", "Yes.")
+    before = stage.rig.desk.get(stage.current)
+    choose(stage, "Temperature 1.3")
+
+    assert stage.engine.submitted[-1].sampling.temperature == 1.3
+    assert stage.rig.desk.get(stage.current).setup == before.setup
+    stage.answer("Sure.")
+    assert stage.texts[-1] == "Sure."
+    assert stage.window.commands[CommandId.UNDO].text() == "Undo Ask Again"
+    choose(stage, "No Thinking")
+    assert stage.engine.submitted[-1].thinking is False
+
+
+def test_ask_again_with_a_preset_uses_its_system_prompt_for_this_answer_only(stage: Stage) -> None:
+    preset = Preset(name="Pirate", system_prompt="Be a pirate.", setup=Setup(temperature=1.1))
+    stage.rig.core.presets.save_preset(preset)
+    stage.chat("A boat?", "Yes.")
+    choose(stage, "Pirate")
+    request = stage.engine.submitted[-1]
+
+    assert request.messages[0].content == "Be a pirate."
+    assert request.sampling.temperature == 1.1
+    stage.answer("Arr.")
+    stage.send("And?")
+    assert [one.content for one in stage.engine.submitted[-1].messages] == [
+        "A boat?",
+        "Arr.",
+        "And?",
+    ]
+
+
+def choose(stage: Stage, text: str) -> None:
+    """Choose an entry of the menu Ask Again With."""
+    (menu,) = (one for one in stage.window.findChildren(Menu) if one.title() == "Ask Again With")
+    menu.aboutToShow.emit()
+    (entry,) = (one for one in menu.actions() if one.text() == text)
+    entry.trigger()
+    stage.settle()

@@ -1,0 +1,116 @@
+"""The commands for several answers, and for one answer with other options. Main thread.
+
+The Chat menu has them: Several Answers, with Regenerate and Send for 2 to 4 answers, and Ask Again With,
+with the options for another version of the last answer. The Send button has the Send commands in a menu.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from PySide6.QtCore import QObject
+
+from app.controllers.core import Core
+from app.conversation.preset import PRESET_NAME_LEN
+from app.conversation.tree import Setup
+from app.widgets.chat_pane import ChatPane
+from app.widgets.commands import Actions, CommandId, connect_actions
+from app.widgets.menu import Menu
+from app.words import commands as words, window
+from engine.types import ConversationId
+
+_TEMPERATURES = (0.0, 0.3, 0.7, 1.0, 1.3)
+
+_REGENERATE = {
+    2: CommandId.REGENERATE_2,
+    3: CommandId.REGENERATE_3,
+    4: CommandId.REGENERATE_4,
+}
+_SEND = {2: CommandId.SEND_2, 3: CommandId.SEND_3, 4: CommandId.SEND_4}
+
+
+class AnswerCommands(QObject):
+    """The commands. They act on the chat on show. Those without an effect are disabled."""
+
+    def __init__(self, core: Core, pane: ChatPane, actions: Actions, chat_menu: Menu) -> None:
+        """Connect the commands, and add the menu Ask Again With to the Chat menu."""
+        super().__init__(pane)
+        self._core = core
+        self._pane = pane
+        self._actions = actions
+        self._ask_again = Menu(chat_menu, words.ASK_AGAIN_WITH)
+        chat_menu.insertMenu(actions[CommandId.CONTINUE], self._ask_again)
+        self._ask_again.aboutToShow.connect(self._fill)
+        connect_actions(
+            actions,
+            {
+                id_: partial(pane.transcript.regenerate_last, count)
+                for count, id_ in _REGENERATE.items()
+            },
+        )
+        composer = pane.composer
+        connect_actions(
+            actions, {id_: partial(composer.send, count) for count, id_ in _SEND.items()}
+        )
+        composer.button.set_choices([actions[id_] for id_ in _SEND.values()])
+        composer.may_send_changed.connect(self._refresh_send)
+        core.library.current_changed.connect(self._refresh)
+        core.desk.changed.connect(self._on_chat_changed)
+        core.turns.activity_changed.connect(self._on_chat_changed)
+        self._fill()  # a Mac shows no menu without entries
+        self._refresh()
+
+    def _on_chat_changed(self, conversation_id: ConversationId) -> None:
+        if conversation_id == self._core.library.current:
+            self._refresh()
+
+    def _refresh(self) -> None:
+        turns, current = self._core.turns, self._core.library.current
+        is_free = not turns.replies_in(current) or turns.is_stopping(current)
+        can_regenerate = self._pane.transcript.has_messages and is_free
+        for id_ in _REGENERATE.values():
+            self._actions[id_].setEnabled(can_regenerate)
+        can_ask = self._pane.transcript.has_messages and not turns.replies_in(current)
+        self._ask_again.menuAction().setEnabled(can_ask)
+        self._refresh_send()
+
+    def _refresh_send(self) -> None:
+        for id_ in _SEND.values():
+            self._actions[id_].setEnabled(self._pane.composer.may_send)
+
+    def _fill(self) -> None:
+        """Fill the menu with the options that differ from those of the chat."""
+        menu, core = self._ask_again, self._core
+        menu.clear()
+        facts = core.models.status.facts
+        if core.library.current not in core.desk:
+            return
+        conversation = core.desk.get(core.library.current)
+        setup = conversation.setup
+        used = setup.temperature
+        if facts is not None:
+            used = setup.sampling(facts.default_sampling).temperature
+        for temperature in _TEMPERATURES:
+            if temperature != used:
+                with_it = replace(setup, temperature=temperature)
+                menu.addAction(words.at_temperature(temperature), partial(self._ask, with_it))
+        if facts is not None and facts.has_thinking:
+            menu.addSeparator()
+            for thinking, text in ((True, words.THINKING), (False, words.NO_THINKING)):
+                if thinking != setup.thinking:
+                    menu.addAction(text, partial(self._ask, replace(setup, thinking=thinking)))
+        presets = core.presets.value.by_name.values()
+        if presets:
+            menu.addSeparator()
+        for preset in presets:
+            with_it = replace(preset.setup, seed=setup.seed)
+            name = window.in_menu(preset.name, PRESET_NAME_LEN)
+            menu.addAction(name, partial(self._ask, with_it, preset.system_prompt))
+
+    def _ask(self, setup: Setup, system_prompt: str | None = None) -> None:
+        answer = self._pane.transcript.last_answer
+        if answer is not None:
+            self._core.chat.ask_again(
+                self._core.library.current, answer, setup, system_prompt=system_prompt
+            )
