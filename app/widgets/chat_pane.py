@@ -226,6 +226,7 @@ class ChatPane(QWidget):
         self.transcript.side_by_side_requested.connect(reading.show_answers)
         self.find_bar.opened.connect(reading.close_answers)
         reading.opened.connect(self.find_bar.end)
+        reading.why_requested.connect(self.transcript.why_requested)
         reading.noted.connect(self.composer.button.set_note)
 
     def _apply_preferences(self) -> None:

@@ -67,6 +67,8 @@ class SendButton(QAbstractButton):
 
     def set_note(self, note: str) -> None:
         """Set a further line of the tooltip, about what a message follows. Empty for none."""
+        if note == self._note:
+            return
         self._note = note
         self.set_state(self._state, enabled=self.isEnabled())
 

@@ -15,6 +15,7 @@ from app.theme.palette import Theme
 from app.viewmodels.answers import AnswerSet, column_items
 from app.widgets.answers.column import AnswerColumn
 from app.widgets.answers.pane import AnswersPane
+from app.widgets.transcript.rows.row import RowAction
 from app.widgets.transcript.view import TranscriptView
 from app.words import answers as words
 from engine.types import Channel, ConversationId
@@ -37,6 +38,8 @@ class ReadingArea(QStackedWidget):
     filled = Signal()  # a column was created
     # arguments: number of the version that the user chose, function that takes the choice back
     used = Signal(int, object)
+    # arguments: ConversationId, NodeId of an answer; the user asks why its prompt was read
+    why_requested = Signal(object, object)
     noted = Signal(str)  # argument: the note in the tooltip of the Send button; empty for none
 
     def __init__(self, theme: Theme, core: Core, parent: QWidget) -> None:
@@ -213,10 +216,18 @@ class ReadingArea(QStackedWidget):
         view = column.view
         view.quoted.connect(self._view.quoted)
         view.typed.connect(self._view.typed)
-        actions, here = view.click_actions, self._view.click_actions
-        actions.requested.connect(here.requested)
-        actions.save_requested.connect(here.save_requested)
+        view.click_actions.requested.connect(self._on_requested)
+        view.click_actions.save_requested.connect(self._view.click_actions.save_requested)
         self.filled.emit()
+
+    def _on_requested(self, key: str, action: RowAction) -> None:
+        """Carry out an action that a row or a screen reader requests for an answer."""
+        if action is RowAction.STOP:
+            self._stop(key)
+        elif action is RowAction.WHY_READ:
+            self.why_requested.emit(self._core.library.current, NodeId(key))
+        else:
+            self._view.click_actions.requested.emit(key, action)
 
     def _apply_preferences(self) -> None:
         if self.pane is not None:

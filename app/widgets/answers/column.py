@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QKeyEvent, QShowEvent
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QShowEvent
 from PySide6.QtWidgets import QGroupBox, QHBoxLayout, QVBoxLayout, QWidget
 from typing_extensions import override
 
@@ -184,6 +184,10 @@ class AnswerColumn(QGroupBox):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self._lay_out()
+
+    @override
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self.view.setFocus()  # a click on the header
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:

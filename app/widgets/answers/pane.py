@@ -38,7 +38,9 @@ class AnswersPane(QWidget):
     regenerate_requested = Signal(str)  # argument: NodeId of an answer
     column_made = Signal(object)  # argument: the AnswerColumn
 
-    def __init__(self, theme: Theme, transcript: TranscriptView, parent: QWidget) -> None:
+    def __init__(
+        self, theme: Theme, transcript: TranscriptView, parent: QWidget | None = None
+    ) -> None:
         """Make an empty pane. transcript: a view whose shelves the columns share."""
         super().__init__(parent)
         self.setObjectName("answers")
@@ -61,8 +63,6 @@ class AnswersPane(QWidget):
         self.mark.toggled.connect(self._mark_words)
         self.close_button.clicked.connect(self.closed)
         self.tabs.currentChanged.connect(self._on_tab_changed)
-        for changed in (theme.changed, theme.zoomed):
-            changed.connect(self._mark_again)
         app = QApplication.instance()
         if isinstance(app, QApplication):
             app.focusChanged.connect(self._on_focus_changed)
@@ -132,7 +132,6 @@ class AnswersPane(QWidget):
         for column in self._columns:
             column.view.set_zoom(zoom)
         self._arrange()
-        self._mark_again()
 
     @property
     def _index(self) -> int:
@@ -226,11 +225,6 @@ class AnswersPane(QWidget):
         for column in self.columns:
             if now is not None and column.isAncestorOf(now) and column.item.key != self._focused:
                 self._move_focus(column.item.key)
-
-    def _mark_again(self) -> None:
-        """Mark words in rows that were made again."""
-        self._marked = ()
-        self._mark_words()
 
     def _mark_words(self) -> None:
         """Mark the words of ended answers that another one does not have.

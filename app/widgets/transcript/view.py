@@ -236,14 +236,11 @@ class TranscriptView(QAbstractScrollArea):
 
     @property
     def marked_words(self) -> Sequence[Sequence[Range]]:
-        """The marked ranges of each row with marks."""
-        return list(self._kit.matches.marked.values())
+        """The marked ranges of each text of texts_to_compare(); () without marks."""
+        return self._marks.ranges
 
     def mark_words(self, key: str, marks: Sequence[Sequence[Range]]) -> None:
-        """Mark ranges of each row of a message: see texts_to_compare(). () removes all marks.
-
-        The marks are gone when the rows are made again, for example in another size of text.
-        """
+        """Mark ranges of each row of a message: see texts_to_compare(). () removes all marks."""
         self._marks.mark(key, marks)
         self.viewport().update()
 
@@ -410,6 +407,7 @@ class TranscriptView(QAbstractScrollArea):
         self._kit.cache.clear()
         self._idle.unfinished.clear()
         self._stack.rebuild_rows()
+        self._marks.restore()
         self.editor_host.set_look(self._kit.look)
         self._reflow()
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QAccessible, QGuiApplication
+from itertools import product
+
+from PySide6.QtCore import QRect, Qt
+from PySide6.QtGui import QAccessible, QColor, QGuiApplication
 from PySide6.QtTest import QTest
 
 from app.conversation.tree import NodeId, Setup
@@ -298,13 +300,21 @@ def test_marked_words_are_those_that_the_answer_in_focus_does_not_have(stage: St
     def marked(column: AnswerColumn) -> list[Range]:
         return [one for row in column.view.marked_words for one in row]
 
+    def is_underlined(column: AnswerColumn) -> bool:
+        image = column.view.viewport().grab(QRect(0, 0, 200, 80)).toImage()
+        ink = QColor(stage.theme.colors.must_read.ink)
+        points = product(range(image.width()), range(image.height()))
+        return any(image.pixelColor(x, y) == ink for x, y in points)
+
     first, second = columns(stage)
     assert marked(first) == []
     assert marked(second) == [Range(2, 6)]
     pane.step(1)
     assert (marked(first), marked(second)) == ([Range(2, 5)], [])
     stage.run(CommandId.ZOOM_IN)
-    assert marked(first) == [Range(2, 5)], "the marks are gone in another size of text"
+    stage.run(CommandId.DARK)
+    assert is_underlined(first), "the marks are gone in another look"
+    assert not is_underlined(second)
     pane.mark.click()
     assert marked(first) == []
 
@@ -360,6 +370,26 @@ def test_each_column_is_a_named_group_and_each_end_is_announced(stage: Stage) ->
     stage.settle()
     finish(stage, 1)
     assert texts == ["Answering…", "Answer 3 finished, 1 token", "Answer 2 finished, 1 token"]
+
+
+def test_actions_of_screen_readers_concern_the_answer_of_the_column(stage: Stage) -> None:
+    stage.chat("A boat?", "Yes.")
+    regenerate(stage, 2)
+    write(stage, "Red", "Blue")
+    asked: list[tuple[object, object]] = []
+
+    def note(chat: object, key: object) -> None:
+        asked.append((chat, key))
+
+    why = stage.pane.transcript.why_requested
+    why.disconnect()  # the window that answers
+    why.connect(note)
+    first, second = columns(stage)
+    second.view.click_actions.act(0, RowAction.STOP)
+    stage.settle()
+    assert [first.item.is_running, second.item.is_running] == [True, False]
+    second.view.click_actions.act(0, RowAction.WHY_READ)
+    assert asked == [(stage.current, second.item.key)]
 
 
 def test_copy_takes_the_text_selected_in_the_column_in_focus(stage: Stage) -> None:
