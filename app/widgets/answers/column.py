@@ -132,6 +132,7 @@ class AnswerColumn(QGroupBox):
     def _refresh_header(self, item: AnswerColumnItem) -> None:
         self.setAccessibleName(item.name)
         self.view.setAccessibleName(item.name)
+        _set_property(self.heading, "type", "ui" if self._is_tab else "heading")
         self.heading.show_text((self._is_tab and item.differs) or item.name)
         self.differs.show_text("" if self._is_tab else item.differs)
         line = item.item.line_above

@@ -12,6 +12,7 @@ from app.conversation.tree import NodeId, Setup
 from app.widgets.answers.column import AnswerColumn
 from app.widgets.answers.pane import AnswersPane
 from app.widgets.commands import CommandId
+from app.widgets.transcript.jump import JumpButton
 from app.widgets.transcript.rows.ranges import Range
 from app.widgets.transcript.rows.row import RowAction
 from tests.fakes.stage import Key, Stage
@@ -408,7 +409,11 @@ def test_a_long_answer_stays_at_its_first_line_in_a_low_column(stage: Stage) -> 
         stage.engine.write("A line.\n\n")
         flush(stage)
     finish(stage, 2)
-    assert columns(stage)[0].view.verticalScrollBar().value() < 40
+    view = columns(stage)[0].view
+    assert view.verticalScrollBar().value() < 40
+    jump = view.findChild(JumpButton)
+    assert jump is not None
+    assert view.viewport().rect().contains(jump.geometry()), "the button is cut"
 
 
 def test_reasoning_that_arrives_while_the_tab_is_hidden_is_shown_later(stage: Stage) -> None:
