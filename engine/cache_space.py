@@ -41,7 +41,7 @@ from engine.questions import (
     ReportChats,
 )
 from engine.runner.history import History
-from engine.types import ConversationId
+from engine.types import ConversationId, chat_of
 from engine.vision.seeing import Vision
 from engine.wanted import Wanted
 
@@ -288,21 +288,25 @@ class CacheSpace:
         memory = Shares() if cache is None else shares_in_memory(cache.holdings())
         disk = self._disk_space.shares()
         leases = () if cache is None else cache.holdings().leases
-        in_use = {lease.hot.conversation_id for lease in leases if not lease.side}
+        in_use = {chat_of(lease.hot.conversation_id) for lease in leases if not lease.side}
         pinned = self._wanted.pinned
+        # Several answers that are being written in a chat have ids of their own.
+        ids: dict[ConversationId, list[ConversationId]] = {}
+        for one in memory.users | disk.users:
+            ids.setdefault(chat_of(one), []).append(one)
         return HeldChats(
             chats=tuple(
                 HeldChat(
                     conversation_id=one,
-                    memory_bytes=memory.own.get(one, 0),
-                    memory_tokens=memory.num_tokens.get(one, 0),
-                    disk_bytes=disk.own.get(one, 0),
-                    disk_tokens=disk.num_tokens.get(one, 0),
+                    memory_bytes=sum(memory.own.get(id_, 0) for id_ in parts),
+                    memory_tokens=max(memory.num_tokens.get(id_, 0) for id_ in parts),
+                    disk_bytes=sum(disk.own.get(id_, 0) for id_ in parts),
+                    disk_tokens=max(disk.num_tokens.get(id_, 0) for id_ in parts),
                     last_tokens=self._history.last_len(one),
                     is_pinned=one in pinned,
                     is_in_use=one in in_use,
                 )
-                for one in memory.users | disk.users
+                for one, parts in ids.items()
             ),
             shared_bytes=memory.shared,
             unused_bytes=memory.unused,

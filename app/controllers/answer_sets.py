@@ -1,4 +1,4 @@
-"""The engine's state of several answers to one message, when they have ended. Main thread.
+"""Cached state of several answers to one message, after they have ended. Main thread.
 
 Each answer but the first is a conversation of its own to the engine (answer_id). Once all have ended,
 the chat takes over the state of its versions, and goes on with any of them without reading it again. If

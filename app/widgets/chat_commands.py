@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import QObject
 
 from app.controllers.core import Core
@@ -42,7 +44,7 @@ class ChatCommands(QObject):
             CommandId.FIND_NEXT: lambda: find_bar.step(1),
             CommandId.FIND_PREVIOUS: lambda: find_bar.step(-1),
             CommandId.STOP: self._pane.stop,
-            CommandId.REGENERATE: lambda: transcript.regenerate_last(),
+            CommandId.REGENERATE: partial(transcript.regenerate_last, 1),
             CommandId.CONTINUE: transcript.continue_last,
             CommandId.EDIT_LAST: self._pane.edit_last,
             CommandId.COPY_LAST: transcript.copy_last,

@@ -6,7 +6,7 @@ fed      prompt tokens that the engine feeds for four answers to a new message, 
 decode   tokens per second of four answers of one chat, divided by those of four chats that are answered
          at once. All prompts have been read before. The two are measured in turns. At least 0.95
 memory   bytes of the cache after one of four answers is kept and the others are removed, and of an engine
-         that wrote only this answer. They are equal. After the chat is forgotten, no byte is left
+         that wrote only this answer, which is at least as many. After the chat is forgotten, no byte is left
 
 Prints one JSON line per figure. Without --model the model is a tiny random Qwen3.5.
 """
@@ -122,7 +122,7 @@ def measure_memory(client: InlineClient, alone: InlineClient, number: int) -> di
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description="Measure several answers to one message.")
     parser.add_argument("--model", type=Path)
     parser.add_argument("--reps", type=int, default=7)
     options = parser.parse_args()

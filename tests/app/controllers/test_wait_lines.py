@@ -81,6 +81,27 @@ def test_line_of_a_queued_message_names_the_reason(
     qtbot.waitUntil(lambda: line(rig, second) == text)
 
 
+@pytest.mark.parametrize(
+    ("reason", "text"),
+    [
+        (WaitReason.READING, "Waiting until the messages are read"),
+        (WaitReason.ANSWERS, "Waiting until another answer ends"),
+        (WaitReason.MEMORY, "Waiting for memory that other answers use"),
+    ],
+)
+def test_line_of_one_of_several_answers_names_what_it_waits_for(
+    rig: Rig, qtbot: QtBot, reason: WaitReason, text: str
+) -> None:
+    rig.engine.hold_start = True
+    shown = rig.library.current
+    assert rig.chat.send(shown, "Hello", answers=2)
+    rig.engine.begin_first()
+    second = rig.turns.replies_in(shown)[1]
+    request = rig.engine.submitted[-1]
+    rig.engine.on_event(RequestQueued(request.request_id, 1, reason, shown))
+    qtbot.waitUntil(lambda: state_line(rig.turns.live[second].phase).text == text)
+
+
 def test_late_message_says_that_a_part_of_another_chat_is_read(
     rig: Rig, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
+from app.conversation.tree import shown_path
 from app.viewmodels.transcript import ItemStatus
 from app.widgets.commands import CommandId
 from app.widgets.transcript.rows.row import RowAction
@@ -61,6 +62,39 @@ def regenerate_with_key(person: Person) -> bool:
     before = len(person.conversation.nodes)
     person.press(Qt.Key.Key_R, CTRL)
     return _one_more(person, before)
+
+
+@kind("regenerate with several answers")
+def regenerate_several(person: Person) -> bool:
+    if person.answers or not person.window.commands[CommandId.REGENERATE_3].isEnabled():
+        return False
+    person.stay_with_model()
+    before = len(person.conversation.nodes)
+    person.press(Qt.Key.Key_3, CTRL | Qt.KeyboardModifier.AltModifier)
+    # All answers of a greedy chat would be the same.
+    assert len(person.conversation.nodes) in (before, before + 3)
+    return len(person.conversation.nodes) == before + 3
+
+
+@kind("pick one of several answers")
+def pick_answer(person: Person) -> bool:
+    replies = person.core.turns.replies_in(person.conversation.conversation_id)
+    if len(replies) < 2:
+        return False
+    person.core.chat.pick(person.conversation.conversation_id, replies[-1])
+    person.settle()
+    assert replies[-1] in [node.node_id for node in shown_path(person.conversation)]
+    return True
+
+
+@kind("stop one of several answers")
+def stop_one_answer(person: Person) -> bool:
+    replies = person.core.turns.replies_in(person.conversation.conversation_id)
+    if len(replies) < 2:
+        return False
+    person.core.chat.stop_reply(replies[0])
+    person.settle()
+    return True
 
 
 def _one_more(person: Person, before: int) -> bool:
