@@ -270,7 +270,7 @@ class Serving:
             # The queued read-ahead is out of date, and would read on after a stop.
             self._idler.drop(sequence.request.conversation_id)
         conversation_id = sequence.request.conversation_id
-        # The app asks for reading ahead if the user goes on with another answer than the first.
+        # The app asks for reading ahead if the user continues with another answer than the first.
         if upcoming is not None and chat_of(conversation_id) == conversation_id:
             self._idler.queue_read_ahead(upcoming)
 

@@ -83,18 +83,17 @@ from engine.types import (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Answers:
-    """The replies of one step. The reports are complete when as many have finished as were requested."""
+    """The replies of one step."""
 
     requests: Sequence[Request]
-    finished: dict[RequestId, RequestFinished] = field(
-        default_factory=dict[RequestId, RequestFinished]
+    finished: dict[RequestId, tuple[_Pending, RequestFinished]] = field(
+        default_factory=dict[RequestId, "tuple[_Pending, RequestFinished]"]
     )
-    reports: dict[RequestId, StepReport] = field(default_factory=dict[RequestId, StepReport])
 
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """A step with a request that was submitted and has not finished yet."""
+    """A request of a step that was submitted. The step is reported when all its replies have finished."""
 
     op: str
     chat: str
@@ -291,9 +290,8 @@ class ScriptPlayer:
             case RequestFinished(request_id=request_id) if request_id in self._pending:
                 pending = self._pending.pop(request_id)
                 answers = pending.answers
-                answers.finished[request_id] = event
-                answers.reports[request_id] = self._report(pending, event)
-                if len(answers.reports) == len(answers.requests):
+                answers.finished[request_id] = pending, event
+                if len(answers.finished) == len(answers.requests):
                     yield from self._reports(answers)
             case _:
                 pass
@@ -305,9 +303,9 @@ class ScriptPlayer:
         """
         first, *others = answers.requests
         for request in answers.requests:
-            report = answers.reports[request.request_id]
+            pending, finished = answers.finished[request.request_id]
+            report = self._report(pending, finished)
             if self.check and others:
-                finished = answers.finished[request.request_id]
                 report = replace(report, alone=self._is_same_alone(request, finished))
             yield report
         for request in others:

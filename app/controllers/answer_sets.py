@@ -1,8 +1,8 @@
 """Cached state of several answers to one message, after they have ended. Main thread.
 
 Each answer but the first is a conversation of its own to the engine (answer_id). Once all have ended,
-the chat takes over the state of its versions, and goes on with any of them without reading it again. If
-the user has picked one, the state of the others is dropped.
+the chat takes over the state of its versions, and continues with any of them without reading it again.
+If the user has picked one, the state of the others is dropped.
 """
 
 from __future__ import annotations

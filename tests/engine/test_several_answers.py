@@ -23,6 +23,7 @@ from engine.types import (
 from tests.fakes.asking import cache_of, reply_of, user
 from tests.fakes.engine_fixtures import OpenTiny
 from tests.fakes.inline_engine import InlineClient
+from tests.fakes.tables import rest_in_soak
 from tests.oracle.verifying import hold_to_the_oracle
 
 CHAT = ConversationId("chat")
@@ -72,7 +73,7 @@ def test_answer_id_of_the_first_answer_is_the_chat_and_chat_of_finds_the_chat_ag
     assert {chat_of(answer_id(CHAT, number)) for number in (1, 2, 12)} == {CHAT}
 
 
-@pytest.mark.parametrize("name", ["qwen3_5", "llama"])
+@pytest.mark.parametrize("name", rest_in_soak(["qwen3_5", "llama", "lfm2"], "qwen3_5"))
 def test_several_answers_read_the_prompt_once_and_equal_answers_given_alone(
     open_tiny: OpenTiny, name: str
 ) -> None:
@@ -88,8 +89,7 @@ def test_several_answers_read_the_prompt_once_and_equal_answers_given_alone(
         assert answers_to(alone, [single])[0].reply == answer.reply
 
 
-@pytest.mark.parametrize("name", ["qwen3_5", "llama"])
-@pytest.mark.parametrize("kept", [1, 3])
+@pytest.mark.parametrize(("name", "kept"), [("qwen3_5", 3), ("llama", 1)])
 def test_chat_goes_on_with_the_kept_answer_and_replays_nothing(
     open_tiny: OpenTiny, name: str, kept: int
 ) -> None:

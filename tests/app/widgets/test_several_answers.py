@@ -19,6 +19,7 @@ from app.words import problems
 from engine.errors import OutOfMemoryError
 from engine.questions import Forget
 from engine.types import answer_id
+from tests.fakes.rig import card
 from tests.fakes.stage import CTRL, Key, Stage
 
 ALT = Qt.KeyboardModifier.AltModifier
@@ -351,3 +352,36 @@ def choose(stage: Stage, text: str) -> None:
     (entry,) = (one for one in menu.actions() if one.text() == text)
     entry.trigger()
     stage.settle()
+
+
+def test_answers_that_have_not_begun_are_submitted_to_another_model_and_read_once(
+    stage: Stage,
+) -> None:
+    stage.engine.hold_start = True
+    assert stage.rig.chat.send(stage.current, "A boat?", answers=3)
+    stage.settle()
+    stage.engine.hold_start = False
+    stage.rig.models.choose(card("Next").path)
+    stage.wait_until(lambda: len(stage.engine.submitted) == 6)
+    stage.settle()
+    first, *others = stage.engine.submitted[-3:]
+
+    assert first.follows is None
+    assert [one.follows for one in others] == [first.request_id] * 2
+    finish_all(stage, "one", "two", "three")
+    assert contents(stage, NodeId(stage.items[-1].key)) == ["one", "two", "three"]
+
+
+def test_lost_model_ends_all_answers_with_their_text(stage: Stage) -> None:
+    stage.chat("A boat?", "Yes.")
+    replies = regenerate(stage, 2)
+    problem = OutOfMemoryError("").problem
+    for number in (1, 2):
+        stage.engine.turn_to(number)
+        stage.engine.write(f"text {number}")
+    stage.engine.fail(problem)
+    stage.engine.fail(problem)
+    stage.settle()
+
+    assert not stage.rig.turns.replies_in(stage.current)
+    assert contents(stage, replies[0]) == ["Yes.", "text 1", "text 2"]
