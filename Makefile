@@ -82,6 +82,7 @@ bench: setup
 	$(QT) $(PY) -m tests.benchmarks.bench_switch
 	$(QT) $(PY) -m tests.benchmarks.bench_transcript
 	$(QT) $(PY) -m tests.benchmarks.branch_map
+	$(QT) $(PY) -m tests.benchmarks.answer_columns
 	$(PY) -m tests.benchmarks.capture
 	$(PY) -m tests.benchmarks.decoding
 	$(PY) -m tests.benchmarks.attending

@@ -97,6 +97,8 @@ class ChatController(QObject):
     continued = Signal(object, object)
     # arguments: ConversationId, NodeId of the answer that the user has picked of several
     picked = Signal(object, object)
+    # arguments: ConversationId, NodeId of the answer that is asked again with other options
+    asked_again = Signal(object, object)
     # arguments: number of deleted messages, function that undoes the deletion
     deleted = Signal(int, object)
     # argument: ConversationId of a conversation in which a deleted message was restored
@@ -136,7 +138,8 @@ class ChatController(QObject):
         """
         reply_id = self._turns.reply_in(conversation_id)
         if reply_id is not None:
-            self._queue.add(conversation_id, text, reply_id, answers=answers)
+            together = self._steps.requested_with(conversation_id, reply_id)
+            self._queue.add(conversation_id, text, reply_id, together, answers=answers)
             return True
         files = self._desk.get(conversation_id).draft_attachments
         return self._send(conversation_id, Unsent(text, files), Unsent(), answers)
@@ -268,13 +271,16 @@ class ChatController(QObject):
 
         system_prompt: the system prompt for this version; None for that of the conversation.
         """
-        return self._regenerate(
+        has_begun = self._regenerate(
             conversation_id,
             reply_id,
             undo_words.ASK_AGAIN,
             setup=setup,
             system_prompt=system_prompt,
         )
+        if has_begun:
+            self.asked_again.emit(conversation_id, reply_id)
+        return has_begun
 
     def _regenerate(
         self,

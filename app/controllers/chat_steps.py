@@ -97,6 +97,13 @@ class ChatSteps:
         """Note several answers to a new message. UndoSend has the undo of the message."""
         self._new_versions[conversation_id] = _NewVersions(node_ids)
 
+    def requested_with(
+        self, conversation_id: ConversationId, reply_id: NodeId
+    ) -> tuple[NodeId, ...]:
+        """Return the versions that the last turns have added together with a reply, and itself."""
+        new = self._new_versions.get(conversation_id)
+        return new.node_ids if new is not None and reply_id in new.node_ids else (reply_id,)
+
     def forget_version(self, conversation_id: ConversationId) -> None:
         """Remove the undo of versions that are gone, because their turn was refused."""
         new = self._new_versions.pop(conversation_id, None)

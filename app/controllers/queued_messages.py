@@ -23,6 +23,7 @@ class _Awaited(NamedTuple):
     """The reply that a queued message waits for."""
 
     reply_id: NodeId
+    versions: tuple[NodeId, ...]  # the answers that were requested together with it, and itself
     is_stopping: bool  # True if the user had stopped the reply before the message was sent
     answers: int  # number of answers to the queued message
 
@@ -64,14 +65,21 @@ class QueuedMessages(QObject):
         turns.activity_changed.connect(self._on_activity_changed)
 
     def add(
-        self, conversation_id: ConversationId, text: str, reply_id: NodeId, *, answers: int
+        self,
+        conversation_id: ConversationId,
+        text: str,
+        reply_id: NodeId,
+        versions: tuple[NodeId, ...],
+        *,
+        answers: int,
     ) -> None:
         """Append a text and the draft's files to the queued message, which waits for a reply.
 
-        The message gets as many answers as the newest of its texts was sent for.
+        The message follows the one of `versions` that is on show then: the reply and the others that
+        were requested with it. It gets as many answers as the newest of its texts was sent for.
         """
         is_stopping = self._turns.is_stopping(conversation_id)
-        self._awaited[conversation_id] = _Awaited(reply_id, is_stopping, answers)
+        self._awaited[conversation_id] = _Awaited(reply_id, versions, is_stopping, answers)
         self._desk.queue(conversation_id, text)
         self.changed.emit(conversation_id)
 
@@ -98,13 +106,13 @@ class QueuedMessages(QObject):
         if not has_queued or self._turns.live_in(conversation_id) is not None:
             return
         conversation = self._desk.get(conversation_id)
-        reply_id, is_stopping, _answers = self._awaited[conversation_id]
+        reply_id, versions, is_stopping, _answers = self._awaited[conversation_id]
         if reply_id not in conversation.nodes:
             return  # the turn was refused: see note_refusal()
         if is_stopping:
             self._drop_empty_version(conversation_id)
             self._send_next(conversation_id)
-        elif _is_complete(conversation, reply_id):
+        elif _is_complete(conversation, versions):
             self._send_next(conversation_id)
         else:
             self.withdraw(conversation_id)
@@ -128,8 +136,7 @@ class QueuedMessages(QObject):
         self.returned.emit(conversation_id, unsent.text)
 
 
-def _is_complete(conversation: Conversation, reply_id: NodeId) -> bool:
-    """Return True if a reply is complete and the last one on show."""
-    reply = conversation.nodes[reply_id]
-    is_last = reply in shown_path(conversation)[-1:]
-    return is_last and reply.status is MessageStatus.COMPLETE
+def _is_complete(conversation: Conversation, versions: tuple[NodeId, ...]) -> bool:
+    """Return True if one of some versions of a reply is complete and the last message on show."""
+    last = shown_path(conversation)[-1]
+    return last.node_id in versions and last.status is MessageStatus.COMPLETE

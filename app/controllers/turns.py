@@ -170,6 +170,11 @@ class Turns(QObject):
         """Return the nodes of all running replies of a conversation, in the order of their start."""
         return tuple(running.reply_id for running in self._turns_of(conversation_id))
 
+    def unstopped_in(self, conversation_id: ConversationId) -> tuple[NodeId, ...]:
+        """Return the nodes of those running replies of a conversation that were not stopped."""
+        turns = self._turns_of(conversation_id)
+        return tuple(running.reply_id for running in turns if not running.stopped)
+
     def is_stopping(self, conversation_id: ConversationId) -> bool:
         """Return True if all turns of the conversation were stopped, and have not ended yet."""
         turns = self._turns_of(conversation_id)

@@ -62,6 +62,7 @@ class Icon(StrEnum):
     KEYBOARD = "keyboard"
     ADVANCED = "advanced"
     SERVER = "server"
+    COLUMNS = "columns"
 
 
 def app_icon() -> QIcon:

@@ -272,6 +272,7 @@ class Size:
     MODELS_WIDTH = 720
     MODELS_HEIGHT = 560
     COMPARE_WIDTH = 980
+    ANSWER_COLUMN = 288  # least width of a column of several answers: about 35 characters
     TIP = 360  # width of a tooltip with wrapped lines
     WHY_WIDTH = 520  # window that explains what was read
     PAGE_HEIGHT = 704  # a page of the Help menu

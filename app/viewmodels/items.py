@@ -80,6 +80,18 @@ class TranscriptItems:
         return tuple(items)
 
 
+def column_item(
+    conversation: Conversation, reply_id: NodeId, live: LiveReply | None
+) -> TranscriptItem:
+    """Return the item of one of several answers, which need not be on show.
+
+    live: the reply while it is being written; None if it has ended.
+    """
+    node = conversation.nodes[reply_id]
+    item = _reply_item(node, _version(conversation, reply_id), deletes=False, names_model=False)
+    return replace(item if live is None else _live_item(item, live), is_column=True)
+
+
 @dataclass(frozen=True, slots=True)
 class _Made:
     """The cached items of the stored messages of one conversation."""

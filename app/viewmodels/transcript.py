@@ -70,6 +70,8 @@ class TranscriptItem:
     can_retry: bool = False  # True for an empty answer that can be requested again
     can_delete: bool = False
     editing: bool = False  # True if the message is open in an editor
+    # True in a column of several answers: the column's header has the buttons but Copy
+    is_column: bool = False
     files: tuple[Chip, ...] = ()  # attached files of a user message
     folder: str = ""  # name of the folder of the documents in `files`; empty if it is unknown
     quotes: tuple[QuotedFile, ...] = ()  # documents with words of the answer

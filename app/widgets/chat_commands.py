@@ -32,6 +32,7 @@ class ChatCommands(QObject):
         core.desk.changed.connect(self._on_chat_changed)
         core.turns.activity_changed.connect(self._on_chat_changed)
         core.chat.queue_changed.connect(self._on_chat_changed)
+        pane.reading.changed.connect(self._refresh)
         self._refresh()
 
     def _connect_commands(self) -> None:
@@ -49,8 +50,9 @@ class ChatCommands(QObject):
             CommandId.COPY_LAST: transcript.copy_last,
             CommandId.WHY_READ: transcript.explain_reading,
             CommandId.DELETE_LAST: transcript.delete_last,
-            CommandId.PREVIOUS_VERSION: lambda: transcript.show_last_neighbour(-1),
-            CommandId.NEXT_VERSION: lambda: transcript.show_last_neighbour(1),
+            CommandId.PREVIOUS_VERSION: lambda: self._step_version(-1),
+            CommandId.NEXT_VERSION: lambda: self._step_version(1),
+            CommandId.SIDE_BY_SIDE: self._toggle_side_by_side,
             CommandId.KEEP_READY: self._toggle_ready,
             CommandId.NEXT_CHAT: lambda: core.organiser.select_neighbour(1),
             CommandId.PREVIOUS_CHAT: lambda: core.organiser.select_neighbour(-1),
@@ -87,8 +89,9 @@ class ChatCommands(QObject):
             (CommandId.FIND, transcript.has_messages),
             (CommandId.FIND_NEXT, transcript.has_messages),
             (CommandId.FIND_PREVIOUS, transcript.has_messages),
-            (CommandId.PREVIOUS_VERSION, transcript.has_neighbour(-1)),
-            (CommandId.NEXT_VERSION, transcript.has_neighbour(1)),
+            (CommandId.PREVIOUS_VERSION, self._can_step_version(-1)),
+            (CommandId.NEXT_VERSION, self._can_step_version(1)),
+            (CommandId.SIDE_BY_SIDE, transcript.last_versions is not None),
             (CommandId.KEEP_READY, listed),
             (CommandId.RECENTLY_DELETED, bool(core.recently_deleted.items)),
             (CommandId.BACK, core.history.can_step(-1)),
@@ -99,6 +102,26 @@ class ChatCommands(QObject):
             self._actions[command].setEnabled(enabled)
         kept_ready = core.library.current in core.library.listed.kept_ready
         self._actions[CommandId.KEEP_READY].setChecked(kept_ready)
+        self._actions[CommandId.SIDE_BY_SIDE].setChecked(self._pane.reading.is_open)
+
+    def _can_step_version(self, step: int) -> bool:
+        reading = self._pane.reading
+        if reading.is_open:
+            return reading.can_step(step)
+        return self._pane.transcript.has_neighbour(step)
+
+    def _step_version(self, step: int) -> None:
+        """Show the next or previous version; move to the next or previous column if there are some."""
+        if self._pane.reading.is_open:
+            self._pane.reading.step(step)
+        else:
+            self._pane.transcript.show_last_neighbour(step)
+
+    def _toggle_side_by_side(self) -> None:
+        answer = self._pane.transcript.last_versions
+        if not self._pane.reading.close_answers() and answer is not None:
+            self._pane.reading.show_answers(answer)
+        self._refresh()
 
     def _begin_chat(self) -> None:
         self._pane.flush()  # a typed draft is a change: the chat is not blank

@@ -20,11 +20,13 @@ from app.controllers.core import Core
 from app.controllers.desk import join_texts
 from app.controllers.refusal import Refusal, RefusedEdit
 from app.conversation.attachments import document_text
-from app.conversation.tree import MessageNode, Setup, has_messages
+from app.conversation.tree import MessageNode, NodeId, Setup, has_messages
 from app.theme.palette import Theme
 from app.theme.tokens import Millis, Size
 from app.viewmodels.notes import context_share, gone_note, last_generation
 from app.viewmodels.state_line import Waiting
+from app.widgets.answers.area import ReadingArea
+from app.widgets.answers.line import AnswersLine
 from app.widgets.app_notice import AppNotice
 from app.widgets.attaching import Attaching
 from app.widgets.card_stack import CardStack
@@ -71,7 +73,9 @@ class ChatPane(QWidget):
         self._core = core
         self._shown = core.library.current  # id of the conversation on screen
         self._facts = core.models.status.facts  # facts of the model that was loaded last
-        self.view = TranscriptView(theme, self, pictures=core.pictures)
+        self.reading = ReadingArea(theme, core, self)
+        self.view = TranscriptView(theme, self.reading, pictures=core.pictures)
+        self.reading.add_transcript(self.view)
         self.view.focus_moved.connect(FocusRing(theme, self.view).setHidden)
         self.transcript = TranscriptBinding(
             self.view, core.desk, core.turns, core.chat, core.library, core.quotes
@@ -88,6 +92,7 @@ class ChatPane(QWidget):
         self.long_files = LongFiles(card_area)
         self.unseen = UnseenPictures(core, self.get_models_requested, card_area)
         self.queued = QueuedMessage(theme, card_area)
+        self.answers_line = AnswersLine(core, self.reading, card_area)
         self.composer = Composer(theme, self.view.pictures, self)
         CostTips(core, self.view, self.composer.thinking)
         pictures = PictureActions(theme, self.view.pictures, core.attachments.make_full, self)
@@ -104,10 +109,11 @@ class ChatPane(QWidget):
         self._lines = (
             self.app_notice, self.notice, self.gone_model, self.model_question,
             self.return_note, self.long_files, self.unseen, self.queued, UnsentNote(core, self),
+            self.answers_line,
         )  # fmt: skip
         self.cards.show_cards(self._lines)
         self._column = ChatColumn(
-            self, self.empty, self.find_bar, self.view, self.cards, self.composer
+            self, self.empty, self.find_bar, self.reading, self.cards, self.composer
         )
         self._too_long = TooLongNotice(core, self.notice, self.composer, self.flush, self)
         LostStore(core, self.notice, self.composer, self).changed.connect(self._refresh_words)
@@ -134,24 +140,31 @@ class ChatPane(QWidget):
         self.stop()
         self.focus_text()  # the Stop button in the transcript is gone
 
+    def show_message(self, conversation_id: ConversationId, node_id: NodeId) -> None:
+        """Scroll to a message in the transcript: now, or when its conversation is shown."""
+        if conversation_id == self._shown:
+            self.reading.close_answers()
+        self.transcript.show_message(conversation_id, node_id)
+
     def edit_last(self) -> None:
         """Return the queued message to the composer; without one, edit the last sent message."""
         if any(self._core.chat.queued(self._shown)):
             self._withdraw()
         else:
+            self.reading.close_answers()
             self.transcript.edit_last()
 
     def escape(self) -> None:
-        """Handle Esc: close the find bar, else cancel the message edit, else stop the answer."""
+        """Handle Esc: close the find bar, the message edit or the answers, else stop the answer."""
         if self.find_bar.isVisible():
             self.find_bar.end()
         elif self.transcript.is_editing:
             self.transcript.end_editing()
-        else:
+        elif not self.reading.close_answers():
             self.stop()
 
     def _connect(self) -> None:
-        core, composer = self._core, self.composer
+        core = self._core
         core.library.current_changed.connect(self._show_current)
         core.library.list_changed.connect(self._on_list_changed)
         core.desk.changed.connect(self._on_changed)
@@ -173,29 +186,21 @@ class ChatPane(QWidget):
         self.app_notice.said.connect(self.said)
         self.view.click_actions.file_requested.connect(self.attaching.open_sent_file)
         self.view.click_actions.picture_requested.connect(self.attaching.act_on_sent_picture)
-        for sent in (
-            composer.send_requested,
-            composer.several_requested,
-            self.model_question.chosen,
-        ):
-            sent.connect(self._send)
-        composer.stop_requested.connect(self.stop)
-        composer.escaped.connect(self.escape)
-        composer.edit_last_requested.connect(self.edit_last)
-        composer.text_changed.connect(self._draft_timer.start)
-        composer.text_changed.connect(self.model_question.forget_unsent)
-        composer.setup_changed.connect(self._set_setup)
+        self.model_question.chosen.connect(self._send)
         for left in (
             self.cards.left,
             self.find_bar.left,
+            self.reading.left,
             self.view.editor_host.focus_left,
             self.model_question.answered,
         ):
             left.connect(self.focus_text)
-        self.view.typed.connect(composer.type)
-        self.view.quoted.connect(composer.quote)
+        self.view.typed.connect(self.composer.type)
+        self.view.quoted.connect(self.composer.quote)
         self.transcript.stop_requested.connect(self._stop_in_transcript)
         self.transcript.fork_requested.connect(core.chat_copies.fork)
+        self._connect_composer()
+        self._connect_answers()
         self.transcript.edit_dropped.connect(self._on_edit_dropped)
         self.queued.withdrawn.connect(self._withdraw)
         self.empty.choose_model_requested.connect(self.choose_model_requested)
@@ -205,6 +210,26 @@ class ChatPane(QWidget):
             (commands.GET_MODELS, self.get_models_requested),
         )
         self._draft_timer.timeout.connect(self._save_draft)
+
+    def _connect_composer(self) -> None:
+        composer = self.composer
+        composer.send_requested.connect(self._send)
+        composer.several_requested.connect(self._send)
+        composer.stop_requested.connect(self.stop)
+        composer.escaped.connect(self.escape)
+        composer.edit_last_requested.connect(self.edit_last)
+        composer.text_changed.connect(self._draft_timer.start)
+        composer.text_changed.connect(self.model_question.forget_unsent)
+        composer.setup_changed.connect(self._set_setup)
+
+    def _connect_answers(self) -> None:
+        """Connect the area in which answers can cover the transcript."""
+        reading = self.reading
+        self.transcript.side_by_side_requested.connect(reading.show_answers)
+        self.find_bar.opened.connect(reading.close_answers)
+        reading.opened.connect(self.find_bar.end)
+        reading.why_requested.connect(self.transcript.why_requested)
+        reading.noted.connect(self.composer.button.set_note)
 
     def _apply_preferences(self) -> None:
         value = self._core.preferences.value
@@ -248,6 +273,7 @@ class ChatPane(QWidget):
         if not self.attaching.may_send() or not self._too_long.may_send(text):
             return
         self.sending.emit()
+        self.reading.use_to_continue()
         self.notice.hide()
         self.app_notice.end_refusal()
         if self._core.chat.send(self._shown, text, answers=answers):
@@ -376,7 +402,7 @@ class ChatPane(QWidget):
         """Show or hide the parts of an empty chat; update the note on the model and the caption."""
         models = self._core.models
         conversation = self._core.desk.get(self._shown)
-        self.view.setVisible(has_messages(conversation))
+        self.reading.setVisible(has_messages(conversation))
         self.empty.refresh(conversation, can_write=self.composer.isEnabled())
         must_ask = self._core.chat_models.must_ask(self._shown)
         self.gone_model.show_text("" if must_ask else gone_note(models.status))
@@ -391,7 +417,7 @@ class ChatPane(QWidget):
         has_note = not self.empty.model_note.isHidden()
         edits = self.view.editor_host.edit is not None
         text = caption(self._core, conversation, has_model_note=has_note, is_editing=edits)
-        self.composer.set_caption(text, keeps_line=not self.view.isHidden())
+        self.composer.set_caption(text, keeps_line=not self.reading.isHidden())
         if edits and self._core.prompt_sizes.is_counted:  # else keep the note while the user types
             self.view.editor_host.set_note(
                 note_on_reading(self._core, conversation, is_editing=True)

@@ -18,7 +18,7 @@ from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMenuBar, QWidget
 
 from app.widgets.menu import Menu
-from app.words import attachments, commands as words
+from app.words import answers, attachments, commands as words
 
 
 class CommandId(StrEnum):
@@ -77,6 +77,7 @@ class CommandId(StrEnum):
     DELETE_LAST = "delete-last"
     PREVIOUS_VERSION = "previous-version"
     NEXT_VERSION = "next-version"
+    SIDE_BY_SIDE = "side-by-side"
     RENAME = "rename"
     PIN = "pin"
     ARCHIVE = "archive"
@@ -278,6 +279,13 @@ COMMANDS = (
         separated=True,
     ),
     MenuCommand(CommandId.NEXT_VERSION, words.NEXT_VERSION, MenuName.CHAT, keys="Alt+Ctrl+Right"),
+    MenuCommand(
+        CommandId.SIDE_BY_SIDE,
+        answers.SHOW,
+        MenuName.CHAT,
+        keys="Alt+Ctrl+V",
+        checkable=True,
+    ),
     MenuCommand(
         CommandId.RENAME,
         words.RENAME,

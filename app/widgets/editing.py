@@ -6,24 +6,24 @@ from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QLineEdit, QPlainTextEdit, QTextEdit
 
 from app.controllers.undoing import Undoing
+from app.widgets.answers.area import ReadingArea
 from app.widgets.commands import Actions, CommandId, connect_actions
-from app.widgets.transcript.view import TranscriptView
 
 
 class TextCommands(QObject):
     """The Edit menu's text commands.
 
     The commands act on the focused text field. Without a focused text field, Copy and Select All
-    act on the transcript; Select All acts on the list of chats if that has the focus. If no focused
-    field has anything to undo, Undo reverts an action of the app, such as the deletion of a chat.
-    Redo does the same.
+    act on the transcript, or on the answer in focus while answers cover it; Select All acts on the
+    list of chats if that has the focus. If no focused field has anything to undo, Undo reverts an
+    action of the app, such as the deletion of a chat. Redo does the same.
     """
 
     def __init__(
-        self, view: TranscriptView, chats: QAbstractItemView, undoing: Undoing, actions: Actions
+        self, area: ReadingArea, chats: QAbstractItemView, undoing: Undoing, actions: Actions
     ) -> None:
-        super().__init__(view)
-        self._view = view
+        super().__init__(area)
+        self._area = area
         self._chats = chats
         self._undoing = undoing
         slots = {
@@ -58,7 +58,7 @@ class TextCommands(QObject):
         if (field := focused_field()) is not None:
             field.copy()
         else:
-            self._view.selection.copy()
+            self._area.text_view.selection.copy()
 
     def _paste(self) -> None:
         if (field := focused_field()) is not None:
@@ -70,7 +70,7 @@ class TextCommands(QObject):
         elif self._chats.hasFocus():
             self._chats.selectAll()
         else:
-            self._view.selection.select_all()
+            self._area.text_view.selection.select_all()
 
 
 def can_undo_typing() -> bool:

@@ -41,6 +41,7 @@ class FindField(LineField):
 class FindBar(QWidget):
     """The find bar: search field, number of matches, buttons. Hidden except during a search."""
 
+    opened = Signal()  # emitted before the bar is shown
     # emitted when the bar is hidden while it has the focus; the receiver focuses another widget
     left = Signal()
 
@@ -67,6 +68,8 @@ class FindBar(QWidget):
     def begin_search(self) -> None:
         """Show the bar and focus the search field, with the last search text selected."""
         was_hidden = not self.isVisible()
+        if was_hidden:
+            self.opened.emit()
         self.show()
         self.field.setFocus()
         self.field.selectAll()

@@ -232,7 +232,7 @@ class MainWindow(QMainWindow):
         ):
             changed.connect(self._refresh_model)
         core.chat.restored.connect(core.library.select)
-        core.search.located.connect(self.pane.transcript.show_message)
+        core.search.located.connect(self.pane.show_message)
         FoundText(core.search, core.library, self.pane.find_bar, self)
         self.pane.view.click_actions.save_requested.connect(self._save_text)
         core.preferences.changed.connect(self._apply_preferences)
@@ -243,7 +243,8 @@ class MainWindow(QMainWindow):
         self.toolbar.renamed.connect(core.organiser.rename)
         self.toolbar.title_closed.connect(self.pane.composer.edit.setFocus)
         self._sidebar_panel.changed.connect(self._on_sidebar_changed)
-        self.pane.cards.filled.connect(self._order_stops)
+        for filled in (self.pane.cards.filled, self.pane.reading.filled):
+            filled.connect(self._order_stops)
         self.pane.sending.connect(self._inspecting.flush)
         core.undo.starting.connect(self.pane.flush)
         self.pane.view.verticalScrollBar().valueChanged.connect(self._on_scrolled)
@@ -257,7 +258,7 @@ class MainWindow(QMainWindow):
         """
         core, actions, pane = self._core, self.commands, self.pane
         ListCommands(core, self.sidebar, actions)
-        TextCommands(pane.view, self.sidebar.list, core.undoing, actions)
+        TextCommands(pane.reading, self.sidebar.list, core.undoing, actions)
         PreferenceCommands(core.preferences, actions, self)
         WindowCommands(self, self._quitting.quit, actions)
         BranchCommands(self._theme, core, pane, actions, self)

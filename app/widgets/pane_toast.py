@@ -20,6 +20,7 @@ from app.widgets.dialogs import show_reasons, show_unreadable
 from app.widgets.paper.printing import Printing
 from app.widgets.toast import Toast
 from app.words import (
+    answers,
     attachments,
     dialogs,
     exchange,
@@ -65,6 +66,7 @@ class PaneToast(Toast):
         core.chat.deleted.connect(self._on_deleted)
         core.presets.replaced.connect(self._on_preset_replaced)
         core.presets.deleted.connect(self._on_preset_deleted)
+        pane.reading.used.connect(self._on_answer_used)
 
     def follow(self, printing: Printing) -> None:
         """Report the progress of printing with a button that cancels it, and its result."""
@@ -87,7 +89,7 @@ class PaneToast(Toast):
         self.setFixedWidth(min(Size.INSPECTOR + Size.SIDEBAR, pane.width() - Space.XXL))
         height = max(self.minimumHeight(), self.heightForWidth(self.width()))
         self.resize(self.width(), height)
-        is_empty = pane.view.isHidden()
+        is_empty = pane.reading.isHidden()
         below = pane.height() if is_empty else pane.cards.y()
         gap = Space.S if is_empty else 0  # the cards and the composer have margins of their own
         corner = pane.mapTo(self._window, QPoint((pane.width() - self.width()) // 2, 0))
@@ -161,3 +163,6 @@ class PaneToast(Toast):
 
     def _on_preset_deleted(self, name: str, undo: Callable[[], object]) -> None:
         self.offer_undo(words.deleted_preset(name), undo)
+
+    def _on_answer_used(self, number: int, undo: Callable[[], object]) -> None:
+        self.offer_undo(answers.used(number), undo)

@@ -57,11 +57,19 @@ class SendButton(QAbstractButton):
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click keeps the focus in the text field
         theme.changed.connect(self.update)
         self._send_key = send_key(return_sends=True)
+        self._note = ""  # further line of the tooltip
         self.set_state(SendState.SEND, enabled=False)
 
     def set_send_key(self, key: str) -> None:
         """Set the shortcut shown in the tooltip."""
         self._send_key = key
+        self.set_state(self._state, enabled=self.isEnabled())
+
+    def set_note(self, note: str) -> None:
+        """Set a further line of the tooltip, about what a message follows. Empty for none."""
+        if note == self._note:
+            return
+        self._note = note
         self.set_state(self._state, enabled=self.isEnabled())
 
     def set_choices(self, choices: Sequence[QAction]) -> None:
@@ -92,7 +100,8 @@ class SendButton(QAbstractButton):
         self.setEnabled(enabled)
         self.setAccessibleName(state)
         key = self._send_key if state is SendState.SEND else _ESCAPE
-        self.setToolTip(f"{state}  {key}")
+        self.setToolTip(f"{state}  {key}\n{self._note}".strip())
+        self.setAccessibleDescription(self._note)
         self.update()
 
     @override

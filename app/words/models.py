@@ -118,7 +118,7 @@ def reading(percent: str) -> str:
 
 
 def answering(count: int) -> str:
-    return "Answering" if count == 1 else f"Answering {count:,} chats"
+    return "Answering" if count == 1 else f"Writing {count:,} answers"
 
 
 def downloading(percent: str) -> str:

@@ -70,7 +70,7 @@ from engine.questions import NOTHING_CACHED, CacheReport, ReportCache
 from engine.usage import PromptPlan
 from tests.fakes.rig import DEMO, FakeCatalog, Progress, card
 from tests.fakes.stage import Stage
-from tests.screenshots import branches, documents, organising, pictures, reasons, trouble
+from tests.screenshots import answers, branches, documents, organising, pictures, reasons, trouble
 from tests.screenshots.memory import empty_memory, memory
 from tests.screenshots.organising import SHORT_MS
 from tests.screenshots.server_requests import requests
@@ -854,6 +854,12 @@ SCENES = {
     "archived": WindowScene(partial(organising.archived, two_versions)),
     "switcher": WindowScene(partial(organising.switcher, two_versions), ("normal", "small")),
     "filtered": WindowScene(partial(organising.filtered, two_versions)),
+    "answers-two": WindowScene(partial(answers.compared, two_versions), ("normal", "small")),
+    "answers-three": WindowScene(
+        partial(answers.written, two_versions, 3), ("normal", "small", "large")
+    ),
+    "answers-four": WindowScene(partial(answers.written, two_versions, 4), ("normal", "large")),
+    "answers-closed": WindowScene(partial(answers.closed, two_versions)),
     "branch-map": WindowScene(branches.map_opened, ("normal", "small")),
     "branch-overview": WindowScene(branches.selected_in_overview),
     "branches-compared": WindowScene(branches.branches_compared, ("normal", "small")),

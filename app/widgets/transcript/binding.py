@@ -12,7 +12,7 @@ from app.controllers.quote_search import QuoteSearch
 from app.controllers.turns import Turns
 from app.conversation.tree import DraftEdit, NodeId, shown_path
 from app.theme.tokens import Millis
-from app.viewmodels.items import TranscriptItems, with_folder, with_quotes
+from app.viewmodels.items import TranscriptItems, column_item, with_folder, with_quotes
 from app.viewmodels.state_line import Planned
 from app.viewmodels.transcript import ItemStatus, ScrollPosition, TranscriptItem
 from app.widgets.transcript.editor.editor import TypedEdit
@@ -37,6 +37,7 @@ class TranscriptBinding(QObject):
     fork_requested = Signal(object, object)
     # arguments: ConversationId, NodeId of an answer; the user asks why its prompt was read
     why_requested = Signal(object, object)
+    side_by_side_requested = Signal(object)  # argument: NodeId of an answer with several versions
     storage_requested = Signal()  # a click on the link to the settings of room for chats
 
     def __init__(
@@ -71,6 +72,16 @@ class TranscriptBinding(QObject):
     @property
     def items(self) -> tuple[TranscriptItem, ...]:
         return tuple(self._items.values())
+
+    def answer_item(self, reply_id: NodeId) -> TranscriptItem | None:
+        """Return an answer of the shown conversation, which need not be on show; None if it is gone."""
+        item = self._items.get(reply_id)
+        conversation = None if self._shown is None else self._desk.get(self._shown)
+        if item is not None or conversation is None or reply_id not in conversation.nodes:
+            return item
+        if conversation.nodes[reply_id].deleted_at is not None:
+            return None
+        return column_item(conversation, reply_id, self._turns.live.get(reply_id))
 
     @property
     def has_messages(self) -> bool:
@@ -282,6 +293,18 @@ class TranscriptBinding(QObject):
             self._show_neighbour(fork.key, step)
 
     @property
+    def last_versions(self) -> str | None:
+        """Key of the answer with the keyboard focus, else of the last one, with several versions."""
+        items, focused = self.items, self._view.focused_message
+        near = () if focused is None else items[focused : focused + 1]
+        found = (
+            item.key
+            for item in (*near, *reversed(items))
+            if item.role is Role.ASSISTANT and item.version.count > 1
+        )
+        return next(found, None)
+
+    @property
     def _last_fork(self) -> TranscriptItem | None:
         return next((item for item in reversed(self.items) if item.version.count > 1), None)
 
@@ -351,8 +374,8 @@ class TranscriptBinding(QObject):
                 self.storage_requested.emit()
             case RowAction.DELETE:
                 self._delete(key)
-            case RowAction.PREVIOUS_VERSION | RowAction.NEXT_VERSION:
-                self._show_neighbour(key, 1 if action is RowAction.NEXT_VERSION else -1)
+            case RowAction.PREVIOUS_VERSION | RowAction.NEXT_VERSION | RowAction.SIDE_BY_SIDE:
+                self._show_versions(key, action)
             case _:
                 raise ValueError(action)
 
@@ -414,6 +437,12 @@ class TranscriptBinding(QObject):
     def _delete(self, key: str) -> None:
         if self._shown is not None:
             self._chat.delete(self._shown, NodeId(key))
+
+    def _show_versions(self, key: str, action: RowAction) -> None:
+        if action is RowAction.SIDE_BY_SIDE:
+            self.side_by_side_requested.emit(key)
+        else:
+            self._show_neighbour(key, 1 if action is RowAction.NEXT_VERSION else -1)
 
     def _show_neighbour(self, key: str, step: int) -> None:
         if self._shown is not None:

@@ -37,7 +37,7 @@ class JumpButton(QAbstractButton):
         self.setFixedSize(size, size)
         left = column_left + column_width + Space.M
         if left + size > self._canvas.width():
-            left -= size
+            left = min(left, self._canvas.width()) - size
         self.move(left, self._canvas.height() - size - Space.XS)
 
     @override

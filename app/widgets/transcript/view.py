@@ -30,6 +30,7 @@ from typing_extensions import override
 
 from app.store.pictures import PictureFiles
 from app.theme.palette import Theme
+from app.theme.tokens import Space
 from app.viewmodels.lexer_shelf import LexerShelf
 from app.viewmodels.markdown import make_parser, make_typed_parser
 from app.viewmodels.transcript import ScrollPosition, TranscriptItem
@@ -63,10 +64,13 @@ from app.widgets.transcript.rows.formula_shelf import FormulaShelf
 from app.widgets.transcript.rows.layout_cache import LayoutCache
 from app.widgets.transcript.rows.look import Look, PaperLook
 from app.widgets.transcript.rows.picture_shelf import PictureShelf
+from app.widgets.transcript.rows.ranges import Range
 from app.widgets.transcript.rows.row import Target
+from app.widgets.transcript.rows.shelves import Shelves
 from app.widgets.transcript.search.find_controller import FindController
 from app.widgets.transcript.search.marks import MarkedBar
 from app.widgets.transcript.search.match_finder import MatchFinder
+from app.widgets.transcript.search.word_marks import WordMarks
 from app.words import transcript as words
 from engine.types import Channel
 
@@ -98,25 +102,40 @@ class TranscriptView(QAbstractScrollArea):
         pictures: PictureFiles = NO_PICTURES,
         clock: Callable[[], float] = monotonic,
         open_url: Callable[[QUrl], object] = QDesktopServices.openUrl,
+        beside: Shelves | None = None,
     ) -> None:
+        """Make an empty transcript.
+
+        Args:
+            theme: colours, fonts and icons.
+            parent: the widget that contains the view.
+            pictures: files of attached pictures.
+            clock: returns monotonic time in seconds.
+            open_url: opens a link.
+            beside: the shelves of a view that lives longer. This view is a narrow column then.
+        """
         super().__init__(parent)
         self._theme = theme
         self._zoom = 1.0
+        self._owns_shelves = beside is None
+        self._margin = Space.XL if beside is None else Space.M
         canvas = self._canvas = TranscriptCanvas(self)
         self.setViewport(canvas)
         bar = MarkedBar(theme, self)
         self.setVerticalScrollBar(bar)
-        self._formulas = FormulaShelf(self)
-        self._pictures = PictureShelf(pictures, self)
-        look = Look(theme, self._formulas, self._pictures)
+        self.shelves = beside or Shelves(
+            LexerShelf(), FormulaShelf(self), PictureShelf(pictures, self)
+        )
+        look = self._make_look()
         parsers = make_parser(), make_typed_parser()
-        self._kit = RowKit(look, LexerShelf(), LayoutCache(), *parsers, FindMatches(), clock)
+        self._kit = RowKit(look, self.shelves.lexers, LayoutCache(), *parsers, FindMatches(), clock)
         stack = self._stack = MessageStack(self._kit)
         placement = self._placement = ScrollAnchor(self, stack, self._kit)
         self._buffer = DeltaBuffer(self)
         selection = self.selection = TextSelection(stack, self)
         finder = MatchFinder(stack, self._kit.matches)
         self.find_controller = FindController(stack, finder, placement, selection, bar)
+        self._marks = WordMarks(stack, self._kit.matches)
         pointer = self._pointer = Pointer(stack, placement, selection, self)
         focus = self._focus = TargetFocus(stack, placement, pointer, canvas.height)
         self._painter = TranscriptPainter(stack, placement, pointer, selection, focus)
@@ -211,6 +230,20 @@ class TranscriptView(QAbstractScrollArea):
         self._placement.jump()
         self._reflow()
 
+    def texts_to_compare(self, key: str) -> tuple[str, ...]:
+        """Return the texts of the rows of a message, without its reasoning. Parse it if needed."""
+        return self._marks.texts(key)
+
+    @property
+    def marked_words(self) -> Sequence[Sequence[Range]]:
+        """The marked ranges of each text of texts_to_compare(); () without marks."""
+        return self._marks.ranges
+
+    def mark_words(self, key: str, marks: Sequence[Sequence[Range]]) -> None:
+        """Mark ranges of each row of a message: see texts_to_compare(). () removes all marks."""
+        self._marks.mark(key, marks)
+        self.viewport().update()
+
     def keep_free(self, height: int) -> None:
         """Let the transcript end above this height, which another widget covers. 0: none does.
 
@@ -230,13 +263,14 @@ class TranscriptView(QAbstractScrollArea):
 
     def paper_kit(self, page_height: int) -> RowKit:
         """Make a kit for the rows of printed pages. It shares the typeset formulas and lexers."""
-        look = PaperLook(self._theme, self._formulas, self._pictures, page_height)
+        formulas, pictures = self.shelves.formulas, self.shelves.pictures
+        look = PaperLook(self._theme, formulas, pictures, page_height)
         return replace(self._kit, look=look, cache=LayoutCache(), matches=FindMatches())
 
     @property
     def pictures(self) -> PictureShelf:
         """The thumbnails, which the composer shows too."""
-        return self._pictures
+        return self.shelves.pictures
 
     def text_of(self, key: str) -> str:
         """Return the text of a message, without streamed text that is not shown yet."""
@@ -256,7 +290,11 @@ class TranscriptView(QAbstractScrollArea):
 
     def statistics(self) -> TranscriptStatistics:
         """Return statistics of the layout work, for tests and benchmarks."""
-        is_idle = not self._idle.is_active and self._formulas.is_idle and self._pictures.is_idle
+        is_idle = (
+            not self._idle.is_active
+            and self.shelves.formulas.is_idle
+            and self.shelves.pictures.is_idle
+        )
         return self._stack.statistics(is_idle=is_idle)
 
     # Layout and repainting.
@@ -350,19 +388,26 @@ class TranscriptView(QAbstractScrollArea):
         self._idle.measured.connect(self._on_measured)
         self._idle.colored.connect(self.viewport().update)
         self._tick.ticked.connect(self._reflow)
-        self._formulas.arrived.connect(self._on_formulas)
-        self._pictures.arrived.connect(self.viewport().update)
+        self.shelves.formulas.arrived.connect(self._on_formulas)
+        self.shelves.pictures.arrived.connect(self.viewport().update)
+        if not self._owns_shelves:
+            return
         self.destroyed.connect(self._kit.shelf.close)
         # PySide finds no slot of a child while garbage collection destroys its parent, and the
         # AttributeError stops the slot that runs next. A function without a receiver is always called.
-        self.destroyed.connect(partial(FormulaShelf.close, self._formulas))
-        self.destroyed.connect(partial(PictureShelf.close, self._pictures))
+        self.destroyed.connect(partial(FormulaShelf.close, self.shelves.formulas))
+        self.destroyed.connect(partial(PictureShelf.close, self.shelves.pictures))
+
+    def _make_look(self) -> Look:
+        formulas, pictures = self.shelves.formulas, self.shelves.pictures
+        return Look(self._theme, formulas, pictures, self._zoom, self._margin)
 
     def _apply_look(self) -> None:
-        self._kit.look = Look(self._theme, self._formulas, self._pictures, self._zoom)
+        self._kit.look = self._make_look()
         self._kit.cache.clear()
         self._idle.unfinished.clear()
         self._stack.rebuild_rows()
+        self._marks.restore()
         self.editor_host.set_look(self._kit.look)
         self._reflow()
 

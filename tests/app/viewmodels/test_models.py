@@ -143,7 +143,7 @@ def test_phases_have_a_value_for_each_stage_of_loading() -> None:
         ((WRITING, Waiting(1)), "Answering"),
         ((Waiting(0), Stopping()), "Stopping…"),
         ((Stopping(), WRITING), "Answering"),
-        ((WRITING, Reading(done=25, total=100, eta_s=None), WRITING), "Answering 2 chats"),
+        ((WRITING, Reading(done=25, total=100, eta_s=None), WRITING), "Writing 2 answers"),
     ],
 )
 def test_work_word_counts_only_chats_that_are_answered(

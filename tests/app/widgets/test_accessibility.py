@@ -312,7 +312,12 @@ def test_accessible_actions_of_a_message_equal_its_buttons(stage: Stage) -> None
     fork = "Fork into a New Chat"
     assert question.actionInterface().actionNames() == ["Edit", "Copy", fork, delete]
     offered = ["Copy", "Regenerate", "Edit Answer", fork]
-    offered += ["Delete This Version", "Previous Version", "Why Was This Read?"]
+    offered += [
+        "Delete This Version",
+        "Previous Version",
+        "Show Answers Side by Side",
+        "Why Was This Read?",
+    ]
     assert answer.actionInterface().actionNames() == offered
     last.actionInterface().doAction("Copy")
     assert QGuiApplication.clipboard().text() == "Then this."

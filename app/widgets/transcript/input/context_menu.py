@@ -19,7 +19,7 @@ from app.widgets.transcript.layout.stack import MessageStack
 from app.widgets.transcript.layout.text_selection import TextSelection
 from app.widgets.transcript.messages.places import MessageHit
 from app.widgets.transcript.rows.row import RowAction
-from app.words import attachments, commands, transcript as words
+from app.words import answers, attachments, commands, transcript as words
 from engine.types import Role
 
 
@@ -114,6 +114,8 @@ def _add_changes(menu: Menu, stack: MessageStack, actions: ClickActions, message
     def add(text: str, action: RowAction, *, enabled: bool) -> None:
         menu.addAction(text, lambda: actions.act(message, action)).setEnabled(enabled)
 
+    if item.is_column:
+        return
     menu.addSeparator()
     if is_user:
         add(words.EDIT, RowAction.EDIT, enabled=can_change)
@@ -122,6 +124,8 @@ def _add_changes(menu: Menu, stack: MessageStack, actions: ClickActions, message
         add(words.EDIT_ANSWER, RowAction.EDIT_ANSWER, enabled=can_change)
         if item.can_continue:
             add(commands.CONTINUE, RowAction.CONTINUE, enabled=can_change)
+    if not is_user and item.version.count > 1:
+        add(answers.SHOW, RowAction.SIDE_BY_SIDE, enabled=True)
     add(words.FORK, RowAction.FORK, enabled=item.status is not ItemStatus.STREAMING)
     if not is_user:
         add(commands.WHY_READ, RowAction.WHY_READ, enabled=isinstance(item.phase, Planned))

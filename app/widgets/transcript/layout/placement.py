@@ -250,7 +250,8 @@ class ScrollAnchor:
         last = len(self._stack) - 1
         if last < 0 or self._stack.items[last].status is not ItemStatus.STREAMING:
             return None
-        return self._stack.top(last) - self._kit.look.px(Size.MESSAGE_GAP)
+        # an answer without a question above it has no gap
+        return max(0, self._stack.top(last) - self._kit.look.px(Size.MESSAGE_GAP))
 
     def _version_switch(self, items: Sequence[TranscriptItem]) -> Anchor | None:
         """Return an anchor at the version buttons if the user has switched to another version.

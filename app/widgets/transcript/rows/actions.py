@@ -21,7 +21,7 @@ from app.viewmodels.attachments import short_name
 from app.viewmodels.transcript import ReplyFigures, TranscriptItem, Version
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.row import Hit, Paint, RowAction, Target, TranscriptRow
-from app.words import commands, transcript as words, units
+from app.words import answers, commands, transcript as words, units
 
 _GLYPH = 16
 _BUTTON = Size.CONTROL
@@ -60,6 +60,9 @@ class _Placed:
 
     part: ActionButton | Note
     rect: QRectF
+
+
+_SIDE_BY_SIDE = ActionButton(RowAction.SIDE_BY_SIDE, Icon.COLUMNS, answers.SHOW)
 
 
 class ActionsRow(TranscriptRow):
@@ -205,13 +208,17 @@ def answer_parts(item: TranscriptItem) -> tuple[ActionButton | Note, ...]:
 
     Those of versions are at the end, so that the others stay in place when a second version appears.
     """
+    copy = ActionButton(RowAction.COPY_MESSAGE, Icon.COPY, commands.COPY)
+    if item.is_column:
+        return (copy,)
     return (
-        ActionButton(RowAction.COPY_MESSAGE, Icon.COPY, commands.COPY),
+        copy,
         ActionButton(RowAction.REGENERATE, Icon.REGENERATE, commands.REGENERATE),
         ActionButton(RowAction.EDIT_ANSWER, Icon.EDIT, words.EDIT_ANSWER),
         ActionButton(RowAction.FORK, Icon.FORK, words.FORK),
         *([_deleting(item, words.DELETE_VERSION)] if item.version.count > 1 else ()),
         *version_parts(item.version),
+        *([_SIDE_BY_SIDE] if item.version.count > 1 else ()),
     )
 
 

@@ -1,4 +1,4 @@
-"""Find the matches of the search text in painted rows. Used on the main thread only."""
+"""Ranges to underline in painted rows: matches of the search text, or marked words. Main thread only."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from app.widgets.transcript.rows.row import TranscriptRow
 class FindMatches:
     """The text that the user searches for, and a cache of the matches in each row.
 
-    When a row is painted again, it is searched again only if its text has changed.
+    When a row is painted again, it is searched again only if its text has changed. Without a search,
+    the marked words of the rows take the place of matches.
     """
 
     def __init__(self) -> None:
         self._query: Query | None = None
         # Key: row. Value: the text that was searched, and the matches in this text.
         self._known: WeakKeyDictionary[TranscriptRow, tuple[str, list[Range]]] = WeakKeyDictionary()
+        self.marked: WeakKeyDictionary[TranscriptRow, Sequence[Range]] = WeakKeyDictionary()
 
     @property
     def query(self) -> Query | None:
@@ -32,9 +34,9 @@ class FindMatches:
         self._known.clear()
 
     def within(self, row: TranscriptRow) -> Sequence[Range]:
-        """Return the matches in the text of a row, in order. Empty if no search is active."""
+        """Return the matches in the text of a row, in order; without a search, its marked words."""
         if self._query is None:
-            return ()
+            return self.marked.get(row, ())
         text = row.text
         known = self._known.get(row)
         if known is None or known[0] != text:

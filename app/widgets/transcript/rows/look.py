@@ -48,13 +48,20 @@ class Look:
     page_height: int | None = None
 
     def __init__(
-        self, theme: Theme, formulas: FormulaShelf, pictures: PictureShelf, zoom: float = 1.0
+        self,
+        theme: Theme,
+        formulas: FormulaShelf,
+        pictures: PictureShelf,
+        zoom: float = 1.0,
+        margin: int = Space.XL,
     ) -> None:
+        """Make the look. margin: pixels at each side of messages that fill the view."""
         self.formulas = formulas
         self.pictures = pictures
         self.colors: Colors = theme.colors
         self.icons = theme.icons
         self.zoom = zoom
+        self._margin = margin
         self._fonts = theme.fonts
         self._faces: dict[TextStyle, Face] = {}
         # Key: text style, marks, and True if the format is for a link.
@@ -74,7 +81,7 @@ class Look:
 
     def column(self, view_width: int) -> int:
         """Return the width of the column of messages in a view that is `view_width` pixels wide."""
-        return max(1, min(self.px(Size.COLUMN), view_width - 2 * Space.XL))
+        return max(1, min(self.px(Size.COLUMN), view_width - 2 * self._margin))
 
     def face(self, style: TextStyle) -> Face:
         face = self._faces.get(style)

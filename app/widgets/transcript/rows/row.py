@@ -42,6 +42,7 @@ class RowAction(Enum):
     FORK = auto()
     PREVIOUS_VERSION = auto()
     NEXT_VERSION = auto()
+    SIDE_BY_SIDE = auto()  # show all versions of an answer in columns
     RETRY = auto()
     CONTINUE = auto()
     STOP = auto()

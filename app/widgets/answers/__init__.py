@@ -1,0 +1,1 @@
+"""The pane that shows several answers to one message side by side, in place of the transcript."""

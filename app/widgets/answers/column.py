@@ -1,0 +1,206 @@
+"""One of several answers that stand side by side: its header and its text. Main thread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QShowEvent
+from PySide6.QtWidgets import QGroupBox, QHBoxLayout, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from app.theme.icons import Icon
+from app.theme.palette import Theme
+from app.theme.tokens import Space
+from app.viewmodels.answers import AnswerColumnItem
+from app.viewmodels.comparing import Span
+from app.viewmodels.transcript import ScrollPosition
+from app.widgets.button import Button
+from app.widgets.fitting_label import FittingLabel
+from app.widgets.focus_ring import FocusRing
+from app.widgets.icon_button import IconButton
+from app.widgets.transcript.layout.stack import TOP_MARGIN
+from app.widgets.transcript.rows.ranges import Range
+from app.widgets.transcript.view import TranscriptView
+from app.words import answers as words, commands
+from engine.types import Channel
+
+_RETURN = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+
+
+class AnswerColumn(QGroupBox):
+    """A column: a header with buttons, and a transcript of one answer.
+
+    A hidden column, of a tab that is not on show, only stores its item. It lays out its text when it
+    is shown.
+    """
+
+    used = Signal()  # the user chose this answer
+    stop_requested = Signal()
+    regenerate_requested = Signal()
+
+    def __init__(self, theme: Theme, transcript: TranscriptView, parent: QWidget) -> None:
+        """Make an empty column. transcript: a view whose shelves the view of the column shares."""
+        super().__init__(parent)
+        self.setObjectName("answerColumn")
+        self._item: AnswerColumnItem | None = None
+        self._laid_out: AnswerColumnItem | None = None  # the item that the view has
+        self._is_tab = False  # True if a tab has the name of the answer
+        self._num_content = self._num_reasoning = 0  # characters of a running answer in the view
+        self.heading = FittingLabel(self, "heading")
+        self.differs = FittingLabel(self, "small", "secondary")
+        self.state = FittingLabel(self, "small", "tertiary")
+        self.again = IconButton(theme, Icon.REGENERATE, commands.REGENERATE, self)
+        self.use = Button(words.USE, self)
+        self.view = TranscriptView(theme, self, beside=transcript.shelves)
+        self.view.focus_moved.connect(FocusRing(theme, self.view).setHidden)
+        self._build()
+        self.use.clicked.connect(self.used)
+        self.again.clicked.connect(self._on_again)
+
+    @property
+    def item(self) -> AnswerColumnItem:
+        """The answer. Read it only after show_item()."""
+        assert self._item is not None
+        return self._item
+
+    @property
+    def can_compare(self) -> bool:
+        """True if the answer is laid out and has ended, so that its words can be compared."""
+        return self._laid_out is self._item and not self.item.is_running
+
+    def show_item(self, item: AnswerColumnItem) -> None:
+        """Show an answer, or the newer state of the same answer."""
+        if item == self._item:
+            return
+        self._item = item
+        self._refresh_header(item)
+        self._lay_out()
+
+    def clear(self) -> None:
+        """Show no answer, and free its rows."""
+        self._item = self._laid_out = None
+        self.view.show_conversation(())
+
+    def append_delta(self, channel: Channel, text: str) -> None:
+        """Append streamed text. The view shows it with the next frame, if the column is shown."""
+        if self._laid_out is None or self.isHidden():
+            return
+        self._count(channel, len(text))
+        self.view.append_delta(self._laid_out.key, channel, text)
+
+    def set_focused(self, focused: bool) -> None:  # noqa: FBT001 (setter)
+        """Mark the column with the focus: its button is what Return presses."""
+        _set_property(self.use, "kind", "primary" if focused else None)
+        _set_property(self, "focused", focused)
+
+    def set_place(self, *, is_first: bool, is_tab: bool) -> None:
+        """Draw a line at the left unless the column is the first. In tabs, the tab has the name."""
+        _set_property(self, "place", "first" if is_first else "later")
+        if is_tab != self._is_tab:
+            self._is_tab = is_tab
+            if self._item is not None:
+                self._refresh_header(self._item)
+
+    def texts_to_compare(self) -> Sequence[str]:
+        """Return the texts of the answer's rows."""
+        return self.view.texts_to_compare(self.item.key)
+
+    def mark_words(self, spans: Sequence[Sequence[Span]]) -> None:
+        """Underline spans of each text of texts_to_compare(). () removes all underlines."""
+        ranges = [[Range(begin, end) for begin, end in row] for row in spans]
+        self.view.mark_words(self.item.key, ranges)
+
+    def _build(self) -> None:
+        top = QHBoxLayout()
+        top.setSpacing(Space.XS)
+        top.addWidget(self.heading, 1)
+        top.addWidget(self.again)
+        top.addWidget(self.use)
+        header = QVBoxLayout()
+        header.setContentsMargins(Space.M, Space.S, Space.M, Space.S)
+        header.setSpacing(Space.HAIR)
+        header.addLayout(top)
+        header.addWidget(self.differs)
+        header.addWidget(self.state)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(header)
+        layout.addWidget(self.view, 1)
+
+    def _refresh_header(self, item: AnswerColumnItem) -> None:
+        self.setAccessibleName(item.name)
+        self.view.setAccessibleName(item.name)
+        _set_property(self.heading, "type", "ui" if self._is_tab else "heading")
+        self.heading.show_text((self._is_tab and item.differs) or item.name)
+        self.differs.show_text("" if self._is_tab else item.differs)
+        line = item.item.line_above
+        if line is None:
+            self.state.show_text("")
+        else:
+            self.state.show_text(line.text, *line.shorter, tip=line.explained)
+        if item.is_running:
+            self.again.show_icon(Icon.STOP, commands.STOP)
+        else:
+            self.again.show_icon(Icon.REGENERATE, commands.REGENERATE)
+        self.again.setEnabled(item.is_running or item.can_regenerate)
+
+    def _lay_out(self) -> None:
+        """Bring the view to the newest state of the answer, unless the column is hidden."""
+        item, before = self._item, self._laid_out
+        if item is None or item is before or self.isHidden():
+            return
+        self._laid_out = item
+        if before is None or before.key != item.key:
+            self._num_content, self._num_reasoning = len(item.item.text), len(item.item.reasoning)
+            self.view.show_conversation((item.item,), ScrollPosition(item.key, -TOP_MARGIN))
+        elif item.is_running and before.is_running:
+            self._append_rest(Channel.REASONING, item.item.reasoning[self._num_reasoning :])
+            self._append_rest(Channel.ANSWER, item.item.text[self._num_content :])
+            self.view.update_item(item.item)
+        else:
+            self._num_content, self._num_reasoning = len(item.item.text), len(item.item.reasoning)
+            self.view.finish(item.item)
+
+    def _append_rest(self, channel: Channel, text: str) -> None:
+        """Append the text that arrived while the column was hidden."""
+        if text:
+            self._count(channel, len(text))
+            self.view.append_delta(self.item.key, channel, text)
+
+    def _count(self, channel: Channel, num_characters: int) -> None:
+        if channel is Channel.REASONING:
+            self._num_reasoning += num_characters
+        else:
+            self._num_content += num_characters
+
+    def _on_again(self) -> None:
+        if self.item.is_running:
+            self.stop_requested.emit()
+        else:
+            self.regenerate_requested.emit()
+
+    @override
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._lay_out()
+
+    @override
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self.view.setFocus()  # a click on the header
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in _RETURN and not event.isAutoRepeat() and self._item is not None:
+            self.used.emit()
+        else:
+            super().keyPressEvent(event)
+
+
+def _set_property(widget: QWidget, name: str, value: object) -> None:
+    """Set a property that rules of the style sheet use."""
+    if widget.property(name) != value:
+        widget.setProperty(name, value)
+        widget.style().unpolish(widget)
+        widget.style().polish(widget)
