@@ -112,7 +112,7 @@ class Idler:
         """True if a step would do work or emit an event."""
         has_reports = self._has_reported or bool(self._awaiting)
         has_tests = self._has_ways_to_test() or self._has_passes_to_time()
-        has_reports |= self._has_wait_to_report()
+        has_reports |= self._idle_wait not in (None, self._wait)
         return has_reports or self.is_busy or has_tests or self._is_audit_due()
 
     @property
@@ -254,7 +254,10 @@ class Idler:
 
     def step(self) -> bool:
         """Start, advance or pause a job, or emit an event. Return False if there was no work."""
-        self._report_idle_wait()
+        wait = self._idle_wait
+        if wait is not None and wait != self._wait:
+            self._report_wait(wait[1])
+            return True
         task = self._next()
         if self._job is not None and self._is_spared(self._job):
             self.pause()
@@ -469,10 +472,6 @@ class Idler:
             self._emit(Answered(question_id, None))
         return bool(awaiting)
 
-    def _has_wait_to_report(self) -> bool:
-        task = self._queue.preview
-        return task is not None and self._idle_wait not in (None, self._wait)
-
     @property
     def _idle_wait(self) -> tuple[QuestionId, PreviewStage] | None:
         """The queued preview, and the reason for its wait while no request waits or runs."""
@@ -484,11 +483,6 @@ class Idler:
         if self._is_working_for(self._shown) or isinstance(self._next(), ReadAhead):
             return task.question_id, PreviewStage.CHAT
         return None
-
-    def _report_idle_wait(self) -> None:
-        wait = self._idle_wait
-        if wait is not None:
-            self._report_wait(wait[1])
 
     def _report_wait(self, stage: PreviewStage) -> None:
         """Report the reason why the queued preview waits, if it is a new one."""

@@ -25,7 +25,7 @@ from engine.errors import UserFixableError
 from engine.events import ModelFacts
 from engine.problem import Problem
 from engine.questions import NextPrompt
-from engine.types import Message, Request, RequestId, Role
+from engine.types import ForcedReply, Message, Request, RequestId, Role
 
 MAX_TOKENS = 4096  # limit of a reply if the conversation sets none
 LONG_DRAFT = 400  # characters; feeding a shorter draft is so fast that reading ahead saves no time
@@ -62,13 +62,16 @@ def make_request(
 ) -> Request:
     """Return the engine request for a turn.
 
-    A reply that is continued keeps its seed and thinking option. Any other reply gets the seed of
-    `setup`, or `new_seed` if `setup` has none. `cards` are the models on this machine.
+    A reply that is continued or begins with a preview keeps its seed and thinking option. Any other
+    reply gets the seed of `setup`, or `new_seed` if `setup` has none. `cards` are the models on this machine.
     """
     begun = _begun(turn)
     sampling = setup.sampling(replace(facts.default_sampling, seed=new_seed))
     if begun:
         sampling = replace(sampling, seed=begun.sampling.seed)
+    max_tokens = setup.max_tokens or MAX_TOKENS
+    if turn.plain is not None and turn.messages[-1].reply is not None:
+        max_tokens -= turn.messages[-1].reply.num_tokens
     return Request(
         request_id=request_id,
         conversation_id=turn.conversation.conversation_id,
@@ -76,10 +79,11 @@ def make_request(
         new_messages=turn.new_messages,
         is_unsaved=turn.is_unsaved,
         sampling=sampling,
-        max_tokens=setup.max_tokens or MAX_TOKENS,
+        max_tokens=max_tokens,
         thinking=_thinking(begun.thinking if begun else setup.thinking, facts),
         keep_thinking=_keep_thinking(setup, facts),
         foreign_messages=foreign_messages(turn, facts.path, cards),
+        forced=ForcedReply(text="") if turn.is_whole else None,
         max_drafts=None if setup.faster_answers else 0,
     )
 

@@ -39,6 +39,7 @@ from app.conversation.tree import (
     first_title,
     has_messages,
     path_to,
+    replace_node,
     shown_path,
     versions,
 )
@@ -75,6 +76,9 @@ class Turn:
     # True if an answer to the last message was cut off before the engine saved its state
     is_unsaved: bool = False
     edited: NodeId | None = None  # the message that the user has edited, if the turn is of an edit
+    # The turn without the preview with which its reply begins; None if its reply begins with none.
+    plain: Turn | None = None
+    is_whole: bool = False  # True if this preview is the whole reply
 
     @property
     def new_messages(self) -> frozenset[int]:
@@ -137,6 +141,27 @@ def plan_edit(  # noqa: PLR0913 (values with defaults)
     user = _user_node(text, files, ids.user, edited.parent, now=now)
     turn = _plan(conv, user, _reply_node(ids.reply, user, now, generation))
     return replace(turn, edited=node_id)
+
+
+def begin_reply(turn: Turn, begun: Message, generation: Generation, *, is_whole: bool) -> Turn:
+    """Return a turn whose new reply begins with the tokens of a preview.
+
+    Args:
+        turn: a turn with an empty reply.
+        begun: the preview.
+        generation: model and options of the preview.
+        is_whole: True if the reply ends with the preview.
+    """
+    empty = turn.conversation.nodes[turn.reply_id]
+    reply = replace(empty, content=begun.content, reasoning=begun.reasoning, generation=generation)
+    return replace(
+        turn,
+        conversation=replace_node(turn.conversation, reply),
+        messages=(*turn.messages, begun),
+        readers=(*turn.readers, _NOBODY),
+        plain=turn,
+        is_whole=is_whole,
+    )
 
 
 def plan_regenerate(

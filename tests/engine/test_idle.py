@@ -118,7 +118,7 @@ class IdlerRig:
     def preview(
         self,
         request: Request,
-        on_progress: Callable[[PreviewStage, int, Preview], None],  # noqa: ARG002
+        on_progress: Callable[[PreviewStage, int, Preview], None],
         on_made: Callable[[Preview], None],
     ) -> CountingJob:
         def make(_: str) -> None:

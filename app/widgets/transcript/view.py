@@ -126,7 +126,7 @@ class TranscriptView(QAbstractScrollArea):
         self._keys = Keys(placement, selection, self.jump_to_start, self.jump_to_latest, focus)
         self._mouse = MouseFilter(pointer, self)
         self._jump = JumpButton(theme, canvas)
-        self.editor_host = EditorHost(self._stack, self.viewport())
+        self.editor_host = EditorHost(self._stack, theme, self.viewport())
         self._idle = IdleWork(self._stack, self)
         self._tick = ThinkingTick(self._stack, self)
         self._build()
