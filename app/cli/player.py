@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from app.cli.attaching import attachments_from
@@ -29,6 +29,7 @@ from app.cli.script import (
     ForgetChat,
     GeneratingStep,
     Plain,
+    PreviewEdit,
     Regenerate,
     ScriptError,
     ScriptStep,
@@ -41,6 +42,7 @@ from app.cli.step_report import Prediction, StepReport
 from app.conversation.actions import (
     Turn,
     TurnIds,
+    begin_reply,
     can_continue,
     messages_ahead,
     plan_continue,
@@ -66,9 +68,17 @@ from app.conversation.tree import (
 from app.store.pictures import PictureFiles
 from app.viewmodels.reading import note_usage
 from engine.events import Event, RequestFailed, RequestFinished
-from engine.questions import NextPrompt
+from engine.questions import NextPrompt, Preview
 from engine.reading_pace import ReadingPace
-from engine.types import ConversationId, Message, Request, RequestId, Role, SamplingParams
+from engine.types import (
+    ConversationId,
+    ForcedReply,
+    Message,
+    Request,
+    RequestId,
+    Role,
+    SamplingParams,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +128,8 @@ class ScriptPlayer:
         self._written = 0  # Usage.written_bytes of the last reply
         self.chats: dict[str, Conversation] = {}  # by the name of the chat
         self._pending: dict[RequestId, _Pending] = {}
+        # The request of the newest step `preview`, and its preview. None after the next reply.
+        self._previewed: tuple[Request, Preview] | None = None
         self._processed = ProcessedTokens()
         self._num_ids = 0
 
@@ -129,6 +141,9 @@ class ScriptPlayer:
             ScriptError: the step names a message that does not exist.
         """
         match step:
+            case PreviewEdit():
+                yield from self.join()
+                self._preview(step)
             case Send() | Regenerate() | Continue() | Edit():
                 yield from self._generate(step)
             case System() | Attach() | SwitchBranch():
@@ -157,11 +172,58 @@ class ScriptPlayer:
     def _generate(self, step: GeneratingStep) -> Iterator[StepReport]:
         before = self._chat(step.chat)
         turn = self._plan(before, step)
+        request = self._request(step, turn)
+        turn, request = self._begun(turn, request)
         self.chats[step.chat] = turn.conversation
-        request_id = RequestId(self._new_id())
+        generate, request_id = step.generate, request.request_id
+        visible = (
+            visible_messages(before, turn.reply_id)
+            if isinstance(step, Continue)
+            else visible_messages(turn.conversation, turn.user_id)
+        )
+        if turn.plain is not None:
+            visible = (*visible, turn.messages[-1])
+        op, prediction = type(step).__name__.lower(), self._prediction(request)
+        self._pending[request_id] = _Pending(op, step.chat, turn, visible, prediction)
+        self._client.submit(request)
+        if generate.wait:
+            yield from self.join()
+
+    def _preview(self, step: PreviewEdit) -> None:
+        """Let the engine preview the answer to an edit, and keep the preview for the next step."""
+        request = self._request(step, self._plan(self._chat(step.chat), step))
+        self._previewed = request, self._client.answer(self._client.make_preview(request))
+
+    def _begun(self, turn: Turn, request: Request) -> tuple[Turn, Request]:
+        """Let the reply of a request begin with the newest preview if that is of this request."""
+        previewed, self._previewed = self._previewed, None
+        if previewed is None or request.forced is not None:
+            return turn, request
+        same, preview = replace(previewed[0], request_id=request.request_id), previewed[1]
+        if preview.reply is None or request != same:
+            return turn, request
+        if preview.reply.num_tokens >= request.max_tokens:
+            return turn, request
+        begun = Message(
+            role=Role.ASSISTANT,
+            content=preview.content,
+            reasoning=preview.reasoning,
+            reply=preview.reply,
+        )
+        is_whole = preview.is_whole and bool(preview.content)
+        turn = begin_reply(turn, begun, None, is_whole=is_whole)
+        return turn, replace(
+            request,
+            messages=turn.messages,
+            new_messages=turn.new_messages,
+            max_tokens=request.max_tokens - preview.reply.num_tokens,
+            forced=ForcedReply(text="") if is_whole else None,
+        )
+
+    def _request(self, step: GeneratingStep, turn: Turn) -> Request:
         generate = step.generate
-        request = Request(
-            request_id=request_id,
+        return Request(
+            request_id=RequestId(self._new_id()),
             conversation_id=ConversationId(step.chat),
             messages=turn.messages,
             new_messages=turn.new_messages,
@@ -176,16 +238,6 @@ class ScriptPlayer:
             max_drafts=self._max_drafts,
             record_logits=self.check,
         )
-        visible = (
-            visible_messages(before, turn.reply_id)
-            if isinstance(step, Continue)
-            else visible_messages(turn.conversation, turn.user_id)
-        )
-        op, prediction = type(step).__name__.lower(), self._prediction(request)
-        self._pending[request_id] = _Pending(op, step.chat, turn, visible, prediction)
-        self._client.submit(request)
-        if generate.wait:
-            yield from self.join()
 
     def _prediction(self, request: Request) -> Prediction | None:
         if not self._predict:
@@ -289,6 +341,7 @@ class ScriptPlayer:
             disk_ms=round(usage.disk_ms, 3),
             written_bytes=written,
             reasons=plan.reasons,
+            preview_tokens=_num_begun(pending.turn),
             check=self._client.answer(self._client.verify(finished.request_id, pending.visible))
             if self.check
             else None,
@@ -343,6 +396,12 @@ def visible_messages(conv: Conversation, node_id: NodeId) -> tuple[Message, ...]
     if conv.system_prompt.strip():
         shown.insert(0, Message(role=Role.SYSTEM, content=conv.system_prompt))
     return tuple(shown)
+
+
+def _num_begun(turn: Turn) -> int:
+    """Return the number of tokens of the preview with which the reply of a turn begins."""
+    begun = None if turn.plain is None else turn.messages[-1].reply
+    return 0 if begun is None else begun.num_tokens
 
 
 def _last_reply(conv: Conversation, step: Regenerate | Continue) -> NodeId:

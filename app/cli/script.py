@@ -96,6 +96,11 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PreviewEdit(Edit):
+    """Step: preview the answer to a step `edit` with the same values. Its answer begins with the preview."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SwitchBranch:
     """Step: show another version of a message on the visible branch."""
 
@@ -129,7 +134,9 @@ class Plain(StrEnum):
 
 
 GeneratingStep = Send | Regenerate | Continue | Edit
-ScriptStep = System | Attach | GeneratingStep | SwitchBranch | ForgetChat | EvictState | Plain
+ScriptStep = (
+    System | Attach | GeneratingStep | PreviewEdit | SwitchBranch | ForgetChat | EvictState | Plain
+)
 
 
 class _Fields:
@@ -232,8 +239,8 @@ def _send(fields: _Fields) -> Send:
     )
 
 
-def _edit(fields: _Fields) -> Edit:
-    return Edit(
+def _edit(fields: _Fields, kind: type[Edit] = Edit) -> Edit:
+    return kind(
         chat=fields.pop("chat", str),
         message=fields.pop("message", int),
         text=fields.pop("text", str),
@@ -257,6 +264,7 @@ _PARSERS: dict[str, Callable[[_Fields], ScriptStep]] = {
     "regenerate": lambda f: Regenerate(chat=f.pop("chat", str), generate=_generate(f)),
     "continue": lambda f: Continue(chat=f.pop("chat", str), generate=_generate(f)),
     "edit": _edit,
+    "preview": lambda f: _edit(f, PreviewEdit),
     "switch_branch": _switch,
     "forget": lambda f: ForgetChat(chat=f.pop("chat", str)),
     "evict": lambda f: EvictState(what=EvictWhat(f.pop("what", str))),

@@ -143,13 +143,15 @@ def plan_edit(  # noqa: PLR0913 (values with defaults)
     return replace(turn, edited=node_id)
 
 
-def begin_reply(turn: Turn, begun: Message, generation: Generation, *, is_whole: bool) -> Turn:
+def begin_reply(
+    turn: Turn, begun: Message, generation: Generation | None, *, is_whole: bool
+) -> Turn:
     """Return a turn whose new reply begins with the tokens of a preview.
 
     Args:
         turn: a turn with an empty reply.
         begun: the preview.
-        generation: model and options of the preview.
+        generation: model and options of the preview, as for the other plans.
         is_whole: True if the reply ends with the preview.
     """
     empty = turn.conversation.nodes[turn.reply_id]
