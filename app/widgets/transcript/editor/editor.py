@@ -104,7 +104,11 @@ class MessageEditor(QWidget):
         self._save = Button(save, self._buttons)
         self._cancel = Button(dialogs.CANCEL, self._buttons)
         self._switch = CheckBox(theme, previews.SWITCH, self._buttons)
-        self._row = QBoxLayout(QBoxLayout.Direction.LeftToRight, self._buttons)
+        self._row = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        # the switch for previews, and the row at its right or below it
+        self._rows = QBoxLayout(QBoxLayout.Direction.LeftToRight, self._buttons)
+        self._rows.addWidget(self._switch)
+        self._rows.addLayout(self._row)
         self._build()
         self._connect()
         self._text.setPlainText(text)
@@ -249,25 +253,33 @@ class MessageEditor(QWidget):
         self._save.setProperty("kind", "primary")
         self._cost.setProperty("tone", "secondary")
         self._cost.hide()
-        self._row.setContentsMargins(0, 0, 0, 0)
-        self._row.setSpacing(Space.S)
+        for row in (self._row, self._rows):
+            row.setContentsMargins(0, 0, 0, 0)
+            row.setSpacing(Space.S)
         self._note.setProperty("tone", "secondary")
         self._note.setProperty("type", "small")
         self._note.setContentsMargins(0, 0, Space.S, 0)
         self._switch.setToolTip(previews.SWITCH_TIP)
         self._switch.setHidden(self._is_answer)
         self._preview.hide()
-        for part in (self._switch, self._note, self._cancel, self._save):
+        for part in (self._note, self._cancel, self._save):
             self._row.addWidget(part)
 
     def _arrange(self) -> None:
-        """Hide the note if a bubble is too narrow for it, and stack buttons too wide for the column."""
+        """Hide the note if a bubble is too narrow for it, and stack what is too wide for the column."""
         around = 2 * (self._look.px(Space.L) - Space.M)
-        self._row.setDirection(QBoxLayout.Direction.LeftToRight)
+        for row in (self._row, self._rows):
+            row.setDirection(QBoxLayout.Direction.LeftToRight)
         self._note.show()
-        self._note.setVisible(self._buttons.sizeHint().width() <= self._room + around)
-        if self._buttons.sizeHint().width() > self._column - 2 * Space.M:
-            self._row.setDirection(QBoxLayout.Direction.TopToBottom)
+        self._note.setVisible(self._buttons_width() <= self._room + around)
+        for row in (self._rows, self._row):
+            if self._buttons_width() > self._column - 2 * Space.M:
+                row.setDirection(QBoxLayout.Direction.TopToBottom)
+
+    def _buttons_width(self) -> int:
+        for row in (self._row, self._rows):
+            row.invalidate()  # a layout in a layout keeps its size until the next event
+        return self._buttons.sizeHint().width()
 
     def _connect(self) -> None:
         self._save.clicked.connect(self._submit)

@@ -26,6 +26,7 @@ class EditorHost(QObject):
     dropped = Signal(str, object)  # arguments: key of the message, TypedEdit that was cancelled
     edited = Signal()  # an editor was opened or closed, or `texts` has changed
     size_changed = Signal()  # the editor's size has changed; the view must lay out again
+    grown = Signal()  # the editor became higher, and all of it was in view before
     preview_toggled = Signal()  # a click on the switch for previews
     focus_left = Signal()  # an editor has closed that had the focus
 
@@ -40,6 +41,11 @@ class EditorHost(QObject):
         self._typed: dict[str, TypedEdit] = {}  # changes in closed editors, by message key
         self._preview = PreviewText()
         self._has_previews = False  # True if the switch for previews is on
+
+    @property
+    def key(self) -> str:
+        """Key of the message that is being edited; an empty string if none is."""
+        return self._key
 
     def focus(self) -> bool:
         """Focus the editor. Return False if none is open."""
@@ -173,11 +179,16 @@ class EditorHost(QObject):
     def _reserve(self) -> None:
         """Reserve space for the editor in the layout of its message."""
         layout = self._stack.find(self._key)
-        if layout is None or self._editor is None:
+        editor = self._editor
+        if layout is None or editor is None:
             return
-        layout.content.editor_size = self._editor.sizeHint()
+        was_whole = editor.isVisible() and self._viewport.rect().contains(editor.geometry())
+        layout.content.editor_size = size = editor.sizeHint()
+        is_higher = size.height() > editor.height()
         self._stack.mark_unsettled()
         self.size_changed.emit()
+        if was_whole and is_higher:
+            self.grown.emit()
 
     def _on_submitted(self, text: str) -> None:
         key = self._key

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QWidget
 
 from app.theme.tokens import Space, Type
@@ -34,6 +34,7 @@ class PreviewPane(QWidget):
         self._text.setAccessibleName(words.FIELD)
         self._text.setFrameShape(QFrame.Shape.NoFrame)
         self._text.setTabChangesFocus(True)
+        self._text.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._text.setProperty("tone", "secondary")
         self._text.document().setDocumentMargin(0)
         self._text.hide()
@@ -77,18 +78,29 @@ class PreviewPane(QWidget):
     def height_in(self, width: int, most: int) -> int:
         """Return the height for a width. Text gets at most `most` pixels, but one line at least."""
         line, step = self._line_height(width), self._text.lines.line_height
+        most_lines = min(MAX_LINES, max(1, (most - line - Space.XS) // step))
         if self._shown.text:
-            self._text.resize(width, self._text.height())
-            wanted = sum(paragraph.lineCount() for paragraph in self._text.lines.paragraphs())
-            self._num_lines = max(self._num_lines, min(wanted, MAX_LINES))
-        num_lines = min(self._num_lines, max(1, (most - line) // step))
+            self._num_lines = max(self._num_lines, min(self._lines_in(width), MAX_LINES))
+        num_lines = min(self._num_lines, most_lines)
         return line + (num_lines * step + Space.XS if num_lines else 0)
+
+    def _lines_in(self, width: int) -> int:
+        """Return the number of lines of the text in a width, without a scroll bar."""
+        self._text.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._text.resize(width, self._text.height())
+        return sum(paragraph.lineCount() for paragraph in self._text.lines.paragraphs())
 
     def place(self, width: int, height: int) -> None:
         """Lay out the line and the text in a size that is height_in() of this width."""
         line = self._line_height(width)
+        room = max(0, height - line - Space.XS)
+        scrolls = self._lines_in(width) * self._text.lines.line_height > room
+        policy = Qt.ScrollBarPolicy
+        self._text.setVerticalScrollBarPolicy(
+            policy.ScrollBarAlwaysOn if scrolls else policy.ScrollBarAlwaysOff
+        )
         self._line.setGeometry(0, 0, width, line)
-        self._text.setGeometry(0, line + Space.XS, width, max(0, height - line - Space.XS))
+        self._text.setGeometry(0, line + Space.XS, width, room)
 
     def _line_height(self, width: int) -> int:
         """Return the height of the line. Without a text it has the height of one line."""
