@@ -294,7 +294,7 @@ def test_editor_with_a_long_preview_is_whole_and_the_preview_is_announced_once(
     make_stage: MakeStage, size: tuple[int, int], zoom: int
 ) -> None:
     stage = make_stage(settings=replace(ON, text_zoom=zoom), size=size)
-    begin_edit(stage)
+    begin_edit(stage, " more and more" * 12)
     said: list[str] = []
     pane(stage).announced.connect(said.append)
     stage.engine.write_preview("A boat")
@@ -305,6 +305,9 @@ def test_editor_with_a_long_preview_is_whole_and_the_preview_is_announced_once(
     stage.settle()
     assert said == [f"{words.BEGINS} {text.strip()}…"]
 
+    text = field(stage)
+    assert text.viewport().rect().intersects(text.cursorRect())
+    assert text.horizontalScrollBar().value() == 0
     editor = pane(stage).parentWidget()
     assert editor.rect().contains(pane(stage).geometry())
     top_of_switch = switch(stage).mapTo(editor, QPoint(0, 0)).y()

@@ -59,6 +59,12 @@ class EditorText(MessageEdit):
 
     resized = Signal()
 
+    def __init__(self, name: str, line_height: int, parent: QWidget) -> None:
+        super().__init__(name, line_height, parent)
+        bar = self.horizontalScrollBar()
+        # A space at the end of a wrapped line would scroll the text to the left.
+        bar.rangeChanged.connect(lambda _least, _most: bar.setMaximum(0))
+
     @override
     def resizeEvent(self, e: QResizeEvent) -> None:
         super().resizeEvent(e)
@@ -341,7 +347,10 @@ class MessageEditor(QWidget):
         text, pad = self._text, self._look.px(Space.L)
         beside = text.verticalScrollBar().sizeHint().width() if self._scrolls else 0
         height = self._num_lines * self._text.lines.line_height
+        is_lower = height < text.height()
         text.setGeometry(pad, self._text_top(), self._room + beside, height)
+        if is_lower and text.hasFocus():
+            text.ensureCursorVisible()
         buttons = self._buttons.sizeHint()
         left = self.width() - Space.M - buttons.width()
         top = self._text_top() + height + Space.S
