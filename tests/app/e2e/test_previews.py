@@ -14,6 +14,7 @@ from app.viewmodels.models import ModelPhase
 from app.widgets.check_box import CheckBox
 from app.widgets.commands import CommandId
 from app.widgets.message_edit import MessageEdit
+from app.widgets.transcript.editor.editor import MessageEditor
 from app.widgets.transcript.editor.preview_pane import PreviewPane
 from app.widgets.transcript.rows.row import RowAction
 from app.words import previews as words
@@ -35,7 +36,12 @@ def field(stage: Stage) -> MessageEdit:
 
 def pane(stage: Stage) -> PreviewPane:
     panes = stage.pane.view.findChildren(PreviewPane)
-    return next(one for one in panes if one.parentWidget().isVisible())
+    return next(one for one in panes if _is_open(one))
+
+
+def _is_open(pane: PreviewPane) -> bool:
+    editor = pane.parent()
+    return isinstance(editor, MessageEditor) and editor.isVisible()
 
 
 def switch(stage: Stage) -> CheckBox:
@@ -183,7 +189,7 @@ def test_preview_is_dropped_when_another_model_is_chosen_before_the_answer_begin
     make_stage: MakeStage,
 ) -> None:
     other = card("Other-3B-4bit")
-    stage = make_stage(settings=ON, catalog=FakeCatalog([card(), other]))
+    stage = make_stage(settings=ON, catalog=FakeCatalog((card(), other)))
     begin_edit(stage)
     stage.engine.finish_preview(SEEN)
     stage.settle()
@@ -308,7 +314,8 @@ def test_editor_with_a_long_preview_is_whole_and_the_preview_is_announced_once(
     text = field(stage)
     assert text.viewport().rect().intersects(text.cursorRect())
     assert text.horizontalScrollBar().value() == 0
-    editor = pane(stage).parentWidget()
+    editor = pane(stage).parent()
+    assert isinstance(editor, MessageEditor)
     assert editor.rect().contains(pane(stage).geometry())
     top_of_switch = switch(stage).mapTo(editor, QPoint(0, 0)).y()
     assert pane(stage).geometry().bottom() < top_of_switch
