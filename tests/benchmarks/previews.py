@@ -91,6 +91,7 @@ class _Play:
         self._random = random.Random(seed)
         self._messages: list[Message] = []
         self._num = 0
+        self._events: list[Event] = []  # events of the newest preview
         self.result = _Result()
 
     def edit(self) -> None:
@@ -100,6 +101,8 @@ class _Play:
         while True:
             request = self._request(self._messages, ConversationId("edited"), _MAX_TOKENS)
             before = self._evictions()
+            self._client.new_events()
+            self._events.clear()
             asked = self._client.make_preview(request)
             self._run(chat.randrange(40))
             result.evictions += self._evictions() - before
@@ -136,11 +139,12 @@ class _Play:
 
     def _interrupt(self) -> None:
         """Send a message in another chat. Count it if it does not begin in the next step."""
-        self._client.new_events()
+        self._events += self._client.new_events()
         request = self._request([], _OTHER, 4)
         self._client.send(Submit(request, time.perf_counter()))
         self._client.step()
         events = self._client.new_events()
+        self._events += events
         self.result.interrupted += 1
         self.result.late += not any(isinstance(one, RequestStarted) for one in events)
         self._run(self._random.randrange(30))
@@ -150,7 +154,8 @@ class _Play:
         newest = Preview()
         before = self._evictions()
         while True:
-            for event in self._client.new_events():
+            self._events += self._client.new_events()
+            for event in self._events:
                 match event:
                     case PreviewProgress(stage=PreviewStage.WRITING, preview=preview):
                         newest = preview
@@ -158,6 +163,7 @@ class _Play:
                         newest = preview if question_id == asked.question_id else newest
                     case _:
                         pass
+            self._events.clear()
             has_some = newest.reply is not None and newest.reply.num_tokens > 5
             if (has_some and not is_complete) or not self._client.step():
                 break
