@@ -221,7 +221,7 @@ class HeldChats:
 
     chats: tuple[HeldChat, ...] = ()  # the conversations with cached state
     shared_bytes: int = 0  # bytes in memory that several conversations use
-    # Bytes in memory that no conversation uses: of a title or an audit that is running, and forgotten
+    # Bytes in memory that no conversation uses: of a title, preview or audit that is running, and forgotten
     # state that a running request still needs.
     unused_bytes: int = 0
     shared_disk_bytes: int = 0
