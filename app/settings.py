@@ -121,6 +121,7 @@ class Settings:
     name_chats: bool = True  # True: the model names a chat after its first answer
     # True: the engine verifies drafts of an answer's next tokens, where this is expected to be faster
     faster_answers: bool = True
+    preview_edits: bool = False  # True: the editor of a message shows a preview of the answer
     picture_size: PictureSize = PictureSize.MEDIUM  # of pictures that are attached
     return_noted: bool = False  # True once the first return to a chat was explained
     # True: the Return key sends the message; False: only Ctrl+Return sends it, on a Mac ⌘+Return

@@ -213,8 +213,7 @@ class CacheSpace:
 
     def _forget(self, question: Forget) -> None:
         """Drop the state of a conversation. It stays pinned: that is a setting."""
-        self._idler.drop(question.conversation_id)
-        self._idler.drop_title(question.conversation_id)
+        self._idler.drop_all(question.conversation_id)
         if question.heir is not None:
             self._history.hand_over(question.conversation_id, question.heir)
             if self.cache is not None:

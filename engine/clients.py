@@ -22,6 +22,7 @@ from engine.events import (
     ModelLoading,
     ModelUnloaded,
     PrefillProgress,
+    PreviewProgress,
     RequestFailed,
     RequestFinished,
     RequestQueued,
@@ -125,6 +126,8 @@ class Clients:
                     self._pass_to(self._requests.get(request_id), event)
                 case Answered(question_id):
                     self._pass_to(self._questions.pop(question_id, None), event)
+                case PreviewProgress(question_id):
+                    self._pass_to(self._questions.get(question_id), event)
                 case _:
                     self._note_model(event)
                     self._on_event(event)

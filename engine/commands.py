@@ -34,11 +34,13 @@ from engine.questions import (
     Forget,
     ForgetUnknown,
     HeldChats,
+    MakePreview,
     MakeTitle,
     MoveToDisk,
     NextPrompt,
     ParseCalls,
     PicturesCounted,
+    Preview,
     Question,
     QuestionId,
     ReportCache,
@@ -161,8 +163,8 @@ class EngineCommands(Protocol):
         self.send(ask)
         return Asked(ask.question_id)
 
-    def withdraw(self, asked: Asked[str] | Asked[TokensCounted]) -> None:
-        """Withdraw the question for a title or a length, which may be unanswered. See Withdraw."""
+    def withdraw(self, asked: Asked[str] | Asked[TokensCounted] | Asked[Preview]) -> None:
+        """Withdraw a question that may be unanswered. See Withdraw."""
         self.send(Withdraw(asked.question_id))
 
     def count_tokens(self, prompt: NextPrompt | Request) -> Asked[TokensCounted]:
@@ -181,8 +183,12 @@ class EngineCommands(Protocol):
         """Let the model write a title while the engine is idle."""
         return self.ask(MakeTitle(prompt))
 
+    def make_preview(self, request: Request) -> Asked[Preview]:
+        """Let the model write the beginning of an answer while the engine is idle."""
+        return self.ask(MakePreview(request))
+
     def await_idle(self) -> Asked[None]:
-        """Ask for an answer once no request, no read-ahead and no title is left."""
+        """Ask for an answer once the engine is idle. See AwaitIdle."""
         return self.ask(AwaitIdle())
 
     def verify(self, request_id: RequestId, messages: tuple[Message, ...]) -> Asked[CheckResult]:

@@ -67,6 +67,7 @@ from engine.questions import (
     CacheQuestion,
     CountPictures,
     CountTokens,
+    MakePreview,
     MakeTitle,
     MoveToDisk,
     ParseCalls,
@@ -207,7 +208,7 @@ class EngineCore:
         worked |= self._counts.step(self._served.count_tokens, is_busy=self._has_requests)
         if not self._has_requests:
             return self._unload_idle() or self._work_idly() or self._release_idle() or worked
-        self._idler.pause()
+        self._idler.make_way()
         self._requested_at = time.monotonic()
         if self._served.serving is not None:
             self._served.serving.step()
@@ -348,6 +349,8 @@ class EngineCore:
                 self._caching.move(ask.question_id, question)
             case MakeTitle():
                 self._idler.make_title(ask.question_id, question)
+            case MakePreview():
+                self._idler.make_preview(ask.question_id, question)
             case CountTokens():
                 self._counts.add(ask, question)
             case _:

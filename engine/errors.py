@@ -12,6 +12,7 @@ EngineError
 │   ├── ContextFullError        the prompt does not fit the context
 │   │   └── TextTooLongError        the new message alone does not fit the context
 │   ├── MemoryFullError         the prompt does not fit the machine's memory
+│   ├── PreviewRefusedError     the engine does not preview an answer
 │   ├── DiskError               disk full, file not writable
 │   ├── GgufError               a GGUF file that cannot be imported
 │   └── LibraryError            the installation is broken
@@ -186,6 +187,12 @@ class MemoryFullError(UserFixableError):
 
     title = "There is not enough memory to read this chat."
     advice = "Edit an earlier message, or choose a smaller model."
+
+
+class PreviewRefusedError(UserFixableError):
+    """The engine does not preview the answer to a message, which can be sent all the same."""
+
+    title = "No preview."
 
 
 class DiskError(UserFixableError):

@@ -18,7 +18,7 @@ from enum import IntEnum, StrEnum
 
 from engine.model_titles import model_title
 from engine.problem import Problem
-from engine.questions import Answer, Ask, NextPrompt, QuestionId
+from engine.questions import Answer, Ask, NextPrompt, Preview, QuestionId
 from engine.types import (
     Channel,
     ConversationId,
@@ -84,7 +84,7 @@ class ReadAhead(NextPrompt):
 
 @dataclass(frozen=True, slots=True)
 class Withdraw:
-    """Withdraw a question for a title or a length, if it is not answered yet.
+    """Withdraw a question for a preview, a title or a length, if it is not answered yet.
 
     The answer is then a Problem. Other questions are not withdrawn: they are answered at once, or once
     the engine is idle.
@@ -309,6 +309,7 @@ class IdleKind(StrEnum):
 
     READ_AHEAD = "read_ahead"  # feed the beginning of a conversation's next prompt
     DRAFT = "draft"  # feed a message that the user is still typing
+    PREVIEW = "preview"  # write the beginning of an answer that is not requested yet
     TITLE = "title"  # write a title of a conversation
     AUDIT = "audit"  # Recompute the state at a resume point and compare it with the stored state.
 
@@ -343,6 +344,26 @@ class Answered:
     answer: Answer | Problem
 
 
+class PreviewStage(StrEnum):
+    """The state of a preview that is not complete."""
+
+    ANSWERS = "answers"  # it waits until no request waits or runs
+    CHAT = "chat"  # it waits until its conversation is read ahead
+    BATTERY = "battery"  # it waits until the machine is plugged in
+    READING = "reading"  # its prompt is read
+    WRITING = "writing"  # its text is written
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewProgress:
+    """A new state of a preview, or new text of it. A preview that waits has lost its text."""
+
+    question_id: QuestionId
+    stage: PreviewStage
+    num_to_read: int = 0  # tokens that are left to read; 0 in other stages than READING
+    preview: Preview = Preview()  # noqa: RUF009 (the value is frozen)
+
+
 @dataclass(frozen=True, slots=True)
 class StagesReported:
     """The stages of a divided model, rank 0 first. Empty once they have ended."""
@@ -364,5 +385,6 @@ Event = (
     | IdleWorking
     | IdleStopped
     | Answered
+    | PreviewProgress
     | StagesReported
 )

@@ -2,15 +2,16 @@
 
 Engine thread only, without mlx. Three kinds of jobs use the idle time. A read-ahead feeds the part
 of a conversation's next prompt that is already known, so that the next answer starts sooner. A title
-is written by the model and changes no cached state. An audit recomputes the state at a resume point
+is written by the model and changes no cached state, and so is a preview of an answer. An audit recomputes the state at a resume point
 and compares it with the stored state. Before the first audit, passes of several tokens are timed once
 for a loaded model. A job works in steps of one forward pass. It may stop between two steps. So a
 request waits for at most one step. The engine loop (core.py) calls `Idler.step` while there are no
 requests, and `Idler.pause` when a request arrives. idle_job.py has the interface of the jobs.
 
-Priority: first the read-ahead of the shown conversation, then the newest read-ahead of any other
-conversation, then a title, then an audit. On battery power the only idle work is the read-ahead
-after a reply of the shown conversation; titles wait until the machine is plugged in.
+Priority: first the read-ahead of the shown conversation, then a preview, then the newest read-ahead of
+any other conversation, then a title, then an audit. On battery power the only idle work is the
+read-ahead after a reply of the shown conversation; previews and titles wait until the machine is
+plugged in.
 """
 
 from __future__ import annotations
@@ -23,12 +24,21 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from engine.errors import Failure, NotAnsweredError, attempt
-from engine.events import Answered, Event, IdleKind, IdleStopped, IdleWorking, ReadAhead
+from engine.errors import Failure, NotAnsweredError, PreviewRefusedError, attempt
+from engine.events import (
+    Answered,
+    Event,
+    IdleKind,
+    IdleStopped,
+    IdleWorking,
+    PreviewProgress,
+    PreviewStage,
+    ReadAhead,
+)
 from engine.idle_job import IdleJob, IdleWorker
-from engine.idle_queue import IdleQueue, IdleTask, TitleTask
+from engine.idle_queue import IdleQueue, IdleTask, PreviewTask, TitleTask
 from engine.power import ASK_EVERY_S
-from engine.questions import MakeTitle, QuestionId
+from engine.questions import MakePreview, MakeTitle, Preview, QuestionId
 from engine.types import ConversationId
 
 log = logging.getLogger(__name__)
@@ -78,7 +88,10 @@ class Idler:
         self._task: IdleTask | None = None  # task of the job in progress, None for an audit
         self._has_reported = False  # True if IdleWorking was emitted but IdleStopped was not yet
         self._awaiting: list[QuestionId] = []  # open questions of the class AwaitIdle
-        self._titles: list[QuestionId] = []  # open questions for titles
+        self._asked: list[QuestionId] = []  # open questions for titles and previews
+        # The reason for the wait in the last PreviewProgress event, with the question. None if the
+        # preview has begun since.
+        self._wait: tuple[QuestionId, PreviewStage] | None = None
         self._worker: IdleWorker | None = None
         self._settled_at = 0.0  # time from which the faster ways are tested and passes timed
         self._is_measured = False  # True if the passes of the loaded model are timed
@@ -99,11 +112,12 @@ class Idler:
         """True if a step would do work or emit an event."""
         has_reports = self._has_reported or bool(self._awaiting)
         has_tests = self._has_ways_to_test() or self._has_passes_to_time()
+        has_reports |= self._idle_wait not in (None, self._wait)
         return has_reports or self.is_busy or has_tests or self._is_audit_due()
 
     @property
     def is_busy(self) -> bool:
-        """True if a job is in progress, or a read-ahead or a title may start."""
+        """True if a job is in progress, or a job other than an audit may start."""
         return self._job is not None or self._next() is not None
 
     @property
@@ -116,7 +130,7 @@ class Idler:
         if self._on_battery():
             # The end of battery power is no event. Audits and the timing of passes wait for the next
             # command, tasks do not.
-            may_start = self._queue if self._enabled else self._queue.newest_title
+            may_start = bool(self._queue) if self._enabled else self._queue.has_questions
             return ASK_EVERY_S if may_start else math.inf
         if self.has_work:  # battery power has ended since the caller looked for work
             return 0.0
@@ -138,17 +152,29 @@ class Idler:
     def make_title(self, question_id: QuestionId, question: MakeTitle) -> None:
         """Queue a title. It replaces an older one of the same conversation."""
         task = TitleTask(question_id, question.prompt)
-        self.drop_title(task.conversation_id)
-        self._titles.append(question_id)
+        self._drop_title(task.conversation_id)
+        self._asked.append(question_id)
         self._queue.queue_title(task)
         self._refuse_lost()
 
+    def make_preview(self, question_id: QuestionId, question: MakePreview) -> None:
+        """Queue a preview. It replaces the one before."""
+        self._drop_preview()
+        self._asked.append(question_id)
+        self._queue.preview = PreviewTask(question_id, question)
+        self._refuse_lost()
+
     def withdraw(self, question_id: QuestionId) -> None:
-        """Cancel the queued or running title of a question, if it has one."""
-        tasks = [*self._queue.titles, self._task]
-        for task in tasks:
-            if isinstance(task, TitleTask) and task.question_id == question_id:
-                self.drop_title(task.conversation_id)
+        """Cancel the queued or running title or preview of a question, if it has one."""
+        for task in (*self._queue.questions, self._task):
+            match task:
+                case TitleTask() if task.question_id == question_id:
+                    self._drop_title(task.conversation_id)
+                case PreviewTask() if task.question_id == question_id:
+                    self._drop_preview()
+                case _:
+                    pass
+        self._refuse_lost()
 
     def queue_read_ahead(self, task: ReadAhead) -> None:
         """Queue a read-ahead task. It replaces an older task of the same conversation.
@@ -173,10 +199,12 @@ class Idler:
     def pause(self) -> None:
         """Stop the job in progress for more urgent work.
 
-        The tokens that a read-ahead fed are kept. Its task is queued again, and so is a title.
+        The tokens that a read-ahead fed are kept. Its task is queued again, and so is a title or a preview.
         """
         self._has_worked = True
         match self._task:
+            case PreviewTask():
+                self._queue.preview = self._task
             case ReadAhead():
                 self._queue.queue_read_ahead(self._task)
             case TitleTask():
@@ -191,12 +219,31 @@ class Idler:
         self._queue.drop(conversation_id)
         self._end_job_of(conversation_id)
 
-    def drop_title(self, conversation_id: ConversationId) -> None:
+    def _drop_title(self, conversation_id: ConversationId) -> None:
         """Cancel the queued or running title of a conversation."""
         self._queue.drop_title(conversation_id)
         if isinstance(self._task, TitleTask) and self._task.conversation_id == conversation_id:
             self._end_job()
+
+    def _drop_preview(self) -> None:
+        """Cancel the queued or running preview."""
+        self._queue.preview = None
+        if isinstance(self._task, PreviewTask):
+            self._end_job()
+
+    def drop_all(self, conversation_id: ConversationId) -> None:
+        """Cancel the read-ahead, the title and the preview of a conversation."""
+        self.drop(conversation_id)
+        self._drop_title(conversation_id)
+        for task in (self._queue.preview, self._task):
+            if isinstance(task, PreviewTask) and task.conversation_id == conversation_id:
+                self._drop_preview()
         self._refuse_lost()
+
+    def make_way(self) -> None:
+        """Stop the job in progress for a request, and report that a preview waits for it."""
+        self.pause()
+        self._report_wait(PreviewStage.ANSWERS)
 
     def clear(self) -> None:
         """Cancel the job in progress and all queued tasks."""
@@ -207,6 +254,10 @@ class Idler:
 
     def step(self) -> bool:
         """Start, advance or pause a job, or emit an event. Return False if there was no work."""
+        wait = self._idle_wait
+        if wait is not None and wait != self._wait:
+            self._report_wait(wait[1])
+            return True
         task = self._next()
         if self._job is not None and self._is_spared(self._job):
             self.pause()
@@ -230,21 +281,26 @@ class Idler:
     def _has_priority(self, task: IdleTask) -> bool:
         """Return whether a queued task comes before the job in progress.
 
-        Every task comes before an audit, and a read-ahead before a title. The read-ahead of the
-        shown conversation comes before that of another one.
+        Every task comes before an audit, and every other task before a title. The read-ahead of the
+        shown conversation comes before a preview, and a preview before other read-aheads.
         """
         if self._task is None:
             return True
-        if isinstance(task, TitleTask):
-            return False
-        return isinstance(self._task, TitleTask) or task.conversation_id == self._shown
+        match task:
+            case TitleTask():
+                return False
+            case PreviewTask():
+                return not self._is_working_for(self._shown)
+            case ReadAhead():
+                is_shown = task.conversation_id == self._shown
+                return isinstance(self._task, TitleTask) or is_shown
 
     def _next(self) -> IdleTask | None:
         if self.worker is None:
             return None
-        on_battery = self._on_battery()
-        task = self._queue.first(self._shown, on_battery=on_battery) if self._enabled else None
-        return task or (None if on_battery else self._queue.newest_title)
+        return self._queue.next_task(
+            self._shown, reads=self._enabled, on_battery=self._on_battery()
+        )
 
     def _is_spared(self, job: IdleJob) -> bool:
         """Return whether a job must pause because the machine runs on battery power."""
@@ -253,18 +309,47 @@ class Idler:
 
     def _start(self, task: IdleTask) -> None:
         """Create the job of a task. The task is dropped if there is no job to do."""
-        self._job = _attempt_idle(lambda: self._make_job(task))
+        if isinstance(task, PreviewTask):
+            self._job = self._start_preview(task)
+        else:
+            self._job = _attempt_idle(lambda: self._make_job(task))
         if self._job is not None:
             self._task = task
             kind, total = self._job.kind.value, self._job.total
             log.debug("%s for %s starts: %d tokens", kind, task.conversation_id, total)
             self._report_working(self._job)
 
-    def _make_job(self, task: IdleTask) -> IdleJob | None:
+    def _start_preview(self, task: PreviewTask) -> IdleJob | None:
+        """Create the job of a preview, or answer with the reason why there is none."""
+        self._queue.preview = self._wait = None
+        question_id = task.question_id
+        job = attempt("a preview", lambda: self._make_preview(task))
+        if isinstance(job, Failure):
+            self._answer(question_id, Preview(refusal=job.problem))
+            return None
+        return job
+
+    def _make_preview(self, task: PreviewTask) -> IdleJob:
+        """Return the job of a preview.
+
+        Raises:
+            EngineError: the preview is refused, or the request would be.
+        """
+        assert self.worker is not None
+        if self.worker.preview is None:
+            raise PreviewRefusedError("A model that is divided over several Macs makes none.")
+
+        def report(stage: PreviewStage, num_to_read: int, preview: Preview) -> None:
+            self._emit(PreviewProgress(task.question_id, stage, num_to_read, preview))
+
+        on_made = partial(self._answer, task.question_id)
+        return self.worker.preview(task.question.request, report, on_made)
+
+    def _make_job(self, task: ReadAhead | TitleTask) -> IdleJob | None:
         assert self.worker is not None
         if isinstance(task, TitleTask):
             self._queue.drop_title(task.conversation_id)
-            on_made = partial(self._answer_title, task.question_id)
+            on_made = partial(self._answer, task.question_id)
             return None if self.worker.title is None else self.worker.title(task.prompt, on_made)
         self._queue.drop(task.conversation_id)
         displaces = task.displaces or task.conversation_id == self._shown
@@ -339,12 +424,16 @@ class Idler:
             self._report_working(job)
         else:
             self._has_worked |= job.kind.is_reading
+            if isinstance(self._task, PreviewTask) and self._task.question_id in self._asked:
+                # An error ended the step. It is in the log.
+                refusal = PreviewRefusedError("An error ended it.").problem
+                self._answer(self._task.question_id, Preview(refusal=refusal))
             self._job = self._task = None
 
     def _has_task_of(self, conversation_id: ConversationId) -> bool:
         return self._is_working_for(conversation_id) or conversation_id in self._queue
 
-    def _is_working_for(self, conversation_id: ConversationId) -> bool:
+    def _is_working_for(self, conversation_id: ConversationId | None) -> bool:
         """Return whether the job in progress is a read-ahead for a conversation."""
         return isinstance(self._task, ReadAhead) and self._task.conversation_id == conversation_id
 
@@ -383,18 +472,37 @@ class Idler:
             self._emit(Answered(question_id, None))
         return bool(awaiting)
 
-    def _answer_title(self, question_id: QuestionId, text: str) -> None:
-        self._titles.remove(question_id)
-        self._emit(Answered(question_id, text))
+    @property
+    def _idle_wait(self) -> tuple[QuestionId, PreviewStage] | None:
+        """The queued preview, and the reason for its wait while no request waits or runs."""
+        task = self._queue.preview
+        if task is None or self.worker is None:
+            return None
+        if self._on_battery():
+            return task.question_id, PreviewStage.BATTERY
+        if self._is_working_for(self._shown) or isinstance(self._next(), ReadAhead):
+            return task.question_id, PreviewStage.CHAT
+        return None
+
+    def _report_wait(self, stage: PreviewStage) -> None:
+        """Report the reason why the queued preview waits, if it is a new one."""
+        task = self._queue.preview
+        if task is not None and self._wait != (task.question_id, stage):
+            self._wait = task.question_id, stage
+            self._emit(PreviewProgress(task.question_id, stage))
+
+    def _answer(self, question_id: QuestionId, answer: str | Preview) -> None:
+        self._asked.remove(question_id)
+        self._emit(Answered(question_id, answer))
 
     def _refuse_lost(self) -> None:
-        """Answer the questions whose titles are neither queued nor in progress any more."""
-        tasks = (*self._queue.titles, self._task)
-        kept = {task.question_id for task in tasks if isinstance(task, TitleTask)}
-        lost = [question_id for question_id in self._titles if question_id not in kept]
+        """Answer the questions of tasks that are neither queued nor in progress any more."""
+        tasks = (*self._queue.questions, self._task)
+        kept = {task.question_id for task in tasks if isinstance(task, TitleTask | PreviewTask)}
+        lost = [question_id for question_id in self._asked if question_id not in kept]
         for question_id in lost:
-            self._titles.remove(question_id)
-            self._emit(Answered(question_id, NotAnsweredError("No title was made.").problem))
+            self._asked.remove(question_id)
+            self._emit(Answered(question_id, NotAnsweredError("It was not made.").problem))
 
 
 def _attempt_idle(work: Callable[[], T]) -> T | None:

@@ -1,6 +1,7 @@
 """Interface of the jobs that use the engine's idle time, and of the model that makes them.
 
-idle.py schedules the jobs. runner/read_ahead.py, runner/title.py and checking/audit.py implement them.
+idle.py schedules the jobs. runner/read_ahead.py, runner/preview.py, runner/title.py and checking/audit.py
+implement them.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from engine.events import IdleKind, ReadAhead
-from engine.questions import NextPrompt
-from engine.types import ConversationId
+from engine.events import IdleKind, PreviewStage, ReadAhead
+from engine.questions import NextPrompt, Preview
+from engine.types import ConversationId, Request
 
 
 class IdleJob(Protocol):
@@ -65,6 +66,28 @@ class ReadAheadMaker(Protocol):
         ...
 
 
+class PreviewWorker(Protocol):
+    """A function that creates the job that writes a preview."""
+
+    def __call__(
+        self,
+        request: Request,
+        on_progress: Callable[[PreviewStage, int, Preview], None],
+        on_made: Callable[[Preview], None],
+    ) -> IdleJob:
+        """Return a job.
+
+        Args:
+            request: the request whose answer is previewed.
+            on_progress: called with the fields of PreviewProgress, after each step but the last.
+            on_made: called with the complete preview.
+
+        Raises:
+            EngineError: the preview is refused, or the request would be.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class IdleWorker:
     """Functions that create the idle jobs for the loaded model."""
@@ -80,3 +103,4 @@ class IdleWorker:
     # Creates the job that writes a title and calls the second argument with it, or returns None if
     # there is no memory for it or too much to read. None if the model makes no titles.
     title: Callable[[NextPrompt, Callable[[str], None]], IdleJob | None] | None = None
+    preview: PreviewWorker | None = None  # None if the model makes no previews

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from engine.events import ReadAhead
-from engine.questions import NextPrompt, QuestionId
+from engine.questions import MakePreview, NextPrompt, QuestionId
 from engine.types import ConversationId
 
 
@@ -22,8 +22,20 @@ class TitleTask:
         return self.prompt.conversation_id
 
 
+@dataclass(frozen=True, slots=True)
+class PreviewTask:
+    """A question for a preview."""
+
+    question_id: QuestionId
+    question: MakePreview
+
+    @property
+    def conversation_id(self) -> ConversationId:
+        return self.question.request.conversation_id
+
+
 # A task of the app or of a finished request. An audit has no task.
-IdleTask = ReadAhead | TitleTask
+IdleTask = ReadAhead | PreviewTask | TitleTask
 
 T = TypeVar("T")
 
@@ -32,11 +44,12 @@ _MAX_TASKS = 32
 
 
 class IdleQueue:
-    """Queue of read-ahead tasks and titles. Of each, it holds the newest of a conversation."""
+    """Queue of read-ahead tasks and titles, of each the newest of a conversation, and one preview."""
 
     def __init__(self) -> None:
         self._tasks: dict[ConversationId, ReadAhead] = {}
         self._titles: dict[ConversationId, TitleTask] = {}
+        self.preview: PreviewTask | None = None  # the newest one
 
     def queue_read_ahead(self, task: ReadAhead) -> None:
         _append(self._tasks, task.conversation_id, task)
@@ -48,7 +61,7 @@ class IdleQueue:
         return conversation_id in self._tasks
 
     def __bool__(self) -> bool:
-        return bool(self._tasks or self._titles)
+        return bool(self._tasks) or self.has_questions
 
     def drop(self, conversation_id: ConversationId) -> None:
         self._tasks.pop(conversation_id, None)
@@ -59,12 +72,35 @@ class IdleQueue:
     def clear(self) -> None:
         self._tasks.clear()
         self._titles.clear()
+        self.preview = None
 
     @property
-    def titles(self) -> tuple[TitleTask, ...]:
-        return tuple(self._titles.values())
+    def has_questions(self) -> bool:
+        """True if a title or a preview is queued."""
+        return bool(self._titles) or self.preview is not None
 
-    def first(self, shown: ConversationId | None, *, on_battery: bool) -> ReadAhead | None:
+    @property
+    def questions(self) -> tuple[TitleTask | PreviewTask, ...]:
+        """The queued titles, and the preview if there is one."""
+        titles = tuple(self._titles.values())
+        return titles if self.preview is None else (*titles, self.preview)
+
+    def next_task(
+        self, shown: ConversationId | None, *, reads: bool, on_battery: bool
+    ) -> IdleTask | None:
+        """Return the task with the highest priority among those that may run.
+
+        Args:
+            shown: the conversation that the window shows.
+            reads: True if prompts are read ahead.
+            on_battery: True if the machine runs on battery power.
+        """
+        task = self._first(shown, on_battery=on_battery) if reads else None
+        if on_battery or (task is not None and task.conversation_id == shown):
+            return task
+        return self.preview or task or next(reversed(self._titles.values()), None)
+
+    def _first(self, shown: ConversationId | None, *, on_battery: bool) -> ReadAhead | None:
         """Return the shown conversation's task, else the newest task, else None.
 
         On battery power return only the shown conversation's task, and only if it is not a draft.
@@ -73,10 +109,6 @@ class IdleQueue:
         if on_battery:
             return None if task is None or task.is_draft else task
         return task or next(reversed(self._tasks.values()), None)
-
-    @property
-    def newest_title(self) -> TitleTask | None:
-        return next(reversed(self._titles.values()), None)
 
 
 def _append(tasks: dict[ConversationId, T], conversation_id: ConversationId, task: T) -> None:

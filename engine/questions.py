@@ -16,7 +16,7 @@ from itertools import count
 from typing import Generic, NewType, TypeVar
 
 from engine.problem import Problem, ProblemKind
-from engine.types import ConversationId, Message, Request, RequestId, ToolCall
+from engine.types import ConversationId, Message, ReplyTokens, Request, RequestId, ToolCall
 from engine.usage import PromptPlan
 
 A_co = TypeVar("A_co", covariant=True)
@@ -82,6 +82,20 @@ class PicturesCounted:
     """The answer to CountPictures."""
 
     num_tokens: tuple[int, ...]  # tokens that a picture of each size takes, in the order asked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """The answer to MakePreview: the beginning of an answer, which a request can continue.
+
+    A preview that was refused has a refusal and nothing else.
+    """
+
+    content: str = ""  # text of the answer, without reasoning
+    reasoning: str = ""
+    reply: ReplyTokens | None = None  # the tokens that were drawn; None before the first one
+    is_whole: bool = False  # True if the model ended the reply itself
+    refusal: Problem | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,7 +221,7 @@ class HeldChats:
 
     chats: tuple[HeldChat, ...] = ()  # the conversations with cached state
     shared_bytes: int = 0  # bytes in memory that several conversations use
-    # Bytes in memory that no conversation uses: of a title or an audit that is running, and forgotten
+    # Bytes in memory that no conversation uses: of a title, preview or audit that is running, and forgotten
     # state that a running request still needs.
     unused_bytes: int = 0
     shared_disk_bytes: int = 0
@@ -283,8 +297,23 @@ class MakeTitle(Question[str]):
 
 
 @dataclass(frozen=True, slots=True)
+class MakePreview(Question[Preview]):
+    """Let the model write the beginning of the answer to a request while the engine is idle.
+
+    The preview ends after two sentences of the reasoning or of the answer. Its tokens are those that
+    the request would draw without drafts. PreviewProgress events report it until it is answered.
+
+    The preview is a side request, like a title, and a request interrupts it in the same way. It is
+    refused if much would have to be read for it, if there is no memory for it, or if the model is
+    divided into stages. A newer question withdraws the older one.
+    """
+
+    request: Request
+
+
+@dataclass(frozen=True, slots=True)
 class AwaitIdle(Question[None]):
-    """Ask for an answer once no request, no read-ahead and no title is left."""
+    """Ask for an answer once no request, no read-ahead, no preview and no title is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,6 +403,7 @@ AnyQuestion = (
     | CountPictures
     | ParseCalls
     | MakeTitle
+    | MakePreview
     | AwaitIdle
     | Verify
     | MoveToDisk
@@ -382,6 +412,7 @@ AnyQuestion = (
 Answer = (
     TokensCounted
     | PicturesCounted
+    | Preview
     | tuple[ToolCall, ...]
     | CheckResult
     | CacheReport

@@ -44,6 +44,7 @@ from engine.runner.feeding import Feeder
 from engine.runner.history import History
 from engine.runner.next_prompts import NextPrompts
 from engine.runner.planning import PromptPlanner
+from engine.runner.preview import PreviewMaker
 from engine.runner.runner import Runner
 from engine.runner.speculation import make_drafter
 from engine.runner.title import TitleMaker
@@ -190,15 +191,16 @@ class ServedModel:
             runner, cache, self._waiting, self._idler, self._emit, self.records.keep
         )
         audit = partial(AuditJob.start, model, cache, self._config.audit_max_tokens)
-        title = TitleMaker(runner, model, cache, self._config.audit_max_tokens)
+        side = runner, model, cache, self._config.audit_max_tokens
         ways = WaysTest(model.adapter, model.others, partial(self._use_ways, model))
         self._idler.worker = IdleWorker(
             self.next_prompts.read_ahead,
             audit,
             test_ways=ways.step if model.abilities.ways is None else None,
             measure_passes=drafter.measure_passes,
-            # The caches of other stages are not worth a second copy for a title.
-            title=None if model.others else title,
+            # The caches of other stages are not worth a second copy for a title or a preview.
+            title=None if model.others else TitleMaker(*side),
+            preview=None if model.others else PreviewMaker(*side),
         )
         self.model = model
         fit_to_weights(self._config, model.own_weight_bytes)

@@ -34,6 +34,7 @@ from engine.events import (
     ModelLoading,
     ModelUnloaded,
     PrefillProgress,
+    PreviewProgress,
     RequestFailed,
     RequestFinished,
     RequestQueued,
@@ -72,6 +73,7 @@ class EngineBridge(QObject):
     model_changed = Signal(object)  # argument: a ModelEvent
     request_changed = Signal(object)  # argument: a RequestEvent
     idle_changed = Signal(object)  # argument: an IdleEvent
+    preview_changed = Signal(object)  # argument: a PreviewProgress
     stages_reported = Signal(object)  # argument: a StagesReported
     _woken = Signal()  # emitted on the engine thread, received on the main thread
 
@@ -147,6 +149,8 @@ class EngineBridge(QObject):
                     | RequestFailed()
                 ):
                     self.request_changed.emit(event)
+                case PreviewProgress():
+                    self.preview_changed.emit(event)
                 case StagesReported():
                     self.stages_reported.emit(event)
                 case _:

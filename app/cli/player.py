@@ -32,6 +32,7 @@ from app.cli.script import (
     ForgetChat,
     GeneratingStep,
     Plain,
+    PreviewEdit,
     Regenerate,
     ScriptError,
     ScriptStep,
@@ -44,6 +45,7 @@ from app.cli.step_report import Prediction, StepReport
 from app.conversation.actions import (
     Turn,
     TurnIds,
+    begin_reply,
     can_continue,
     messages_ahead,
     plan_continue,
@@ -70,10 +72,11 @@ from app.conversation.tree import (
 from app.store.pictures import PictureFiles
 from app.viewmodels.reading import note_usage
 from engine.events import Event, RequestFailed, RequestFinished
-from engine.questions import NextPrompt
+from engine.questions import NextPrompt, Preview
 from engine.reading_pace import ReadingPace
 from engine.types import (
     ConversationId,
+    ForcedReply,
     Message,
     Request,
     RequestId,
@@ -143,6 +146,8 @@ class ScriptPlayer:
         self._pending: dict[RequestId, _Pending] = {}
         # Events that arrived during a request for one answer alone
         self._late = deque[Event]()
+        # The request of the newest step `preview`, and its preview. None after the next reply.
+        self._previewed: tuple[Request, Preview] | None = None
         self._processed = ProcessedTokens()
         self._folders = ScriptFolders()
         self._num_ids = 0
@@ -155,29 +160,33 @@ class ScriptPlayer:
             ScriptError: the step names a message that does not exist.
         """
         match step:
+            case PreviewEdit() | ForgetChat() | EvictState() | Plain():
+                yield from self.join()
+                self._act(step)
             case Send() | Regenerate() | Continue() | Edit():
                 yield from self._generate(step)
             case System() | Attach() | SwitchBranch():
                 self._change(step)
             case Documents():
                 self._folders.add(step, self._client, self._pictures)
+
+    def _act(self, step: PreviewEdit | ForgetChat | EvictState | Plain) -> None:
+        """Play a step that needs all replies to have finished."""
+        match step:
+            case PreviewEdit():
+                self._preview(step)
             case ForgetChat(chat=chat):
-                yield from self.join()
                 self._client.answer(self._client.forget(ConversationId(chat)))
             case EvictState(what=what):
-                yield from self.join()
                 self._client.answer(self._client.evict(what))
             case Plain.RELOAD:
-                yield from self.join()
                 load_model(self._client, self._model, lambda _: None)
             case Plain.RESTART:
-                yield from self.join()
                 self._start_anew()
             case Plain.IDLE:
-                yield from self.join()
                 self._work_idly()
             case Plain.JOIN:
-                yield from self.join()
+                pass
 
     def _chat(self, name: str) -> Conversation:
         return self.chats.get(name) or new_conversation(ConversationId(name), now=0.0)
@@ -188,11 +197,14 @@ class ScriptPlayer:
             before = self._folders.begin(before, step.folder)
         more = [NodeId(self._new_id()) for _ in range(1, step.generate.answers)]
         turns = with_answers(self._plan(before, step), more)
-        self.chats[step.chat] = turns[0].conversation
         requests = list[Request]()
         for turn in turns:
             follows = requests[0].request_id if requests else None
             requests.append(replace(self._request(step, turn), follows=follows))
+        if len(turns) == 1:
+            begun, requests[0] = self._begun(turns[0], requests[0])
+            turns = (begun,)
+        self.chats[step.chat] = turns[0].conversation
         op, answers = type(step).__name__.lower(), _Answers(requests)
         for turn, request in zip(turns, requests, strict=True):
             visible = (
@@ -200,6 +212,8 @@ class ScriptPlayer:
                 if isinstance(step, Continue)
                 else visible_messages(turn.conversation, turn.user_id)
             )
+            if turn.plain is not None:
+                visible = (*visible, turn.messages[-1])
             # The state of the first answer tells nothing about those that follow it.
             prediction = None if request.follows else self._prediction(request)
             pending = _Pending(op, step.chat, turn, answers, visible, prediction)
@@ -208,6 +222,37 @@ class ScriptPlayer:
             self._client.submit(request)
         if step.generate.wait:
             yield from self.join()
+
+    def _preview(self, step: PreviewEdit) -> None:
+        """Let the engine preview the answer to an edit, and keep the preview for the next step."""
+        request = self._request(step, self._plan(self._chat(step.chat), step))
+        self._previewed = request, self._client.answer(self._client.make_preview(request))
+
+    def _begun(self, turn: Turn, request: Request) -> tuple[Turn, Request]:
+        """Let the reply of a request begin with the newest preview if that is of this request."""
+        previewed, self._previewed = self._previewed, None
+        if previewed is None or request.forced is not None:
+            return turn, request
+        same, preview = replace(previewed[0], request_id=request.request_id), previewed[1]
+        if preview.reply is None or request != same:
+            return turn, request
+        if preview.reply.num_tokens >= request.max_tokens:
+            return turn, request
+        begun = Message(
+            role=Role.ASSISTANT,
+            content=preview.content,
+            reasoning=preview.reasoning,
+            reply=preview.reply,
+        )
+        is_whole = preview.is_whole and bool(preview.content)
+        turn = begin_reply(turn, begun, None, is_whole=is_whole)
+        return turn, replace(
+            request,
+            messages=turn.messages,
+            new_messages=turn.new_messages,
+            max_tokens=request.max_tokens - preview.reply.num_tokens,
+            forced=ForcedReply(text="") if is_whole else None,
+        )
 
     def _request(self, step: GeneratingStep, turn: Turn) -> Request:
         generate = step.generate
@@ -368,6 +413,7 @@ class ScriptPlayer:
             disk_ms=round(usage.disk_ms, 3),
             written_bytes=written,
             reasons=plan.reasons,
+            preview_tokens=_num_begun(pending.turn),
             check=self._client.answer(self._client.verify(finished.request_id, pending.visible))
             if self.check
             else None,
@@ -424,6 +470,12 @@ def visible_messages(conv: Conversation, node_id: NodeId) -> tuple[Message, ...]
     if conv.system_prompt.strip():
         shown.insert(0, Message(role=Role.SYSTEM, content=conv.system_prompt))
     return tuple(shown)
+
+
+def _num_begun(turn: Turn) -> int:
+    """Return the number of tokens of the preview with which the reply of a turn begins."""
+    begun = None if turn.plain is None else turn.messages[-1].reply
+    return 0 if begun is None else begun.num_tokens
 
 
 def _last_reply(conv: Conversation, step: Regenerate | Continue) -> NodeId:

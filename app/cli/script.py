@@ -108,6 +108,11 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PreviewEdit(Edit):
+    """Step: preview the answer to a step `edit` with the same values. Its answer begins with the preview."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SwitchBranch:
     """Step: show another version of a message on the visible branch."""
 
@@ -142,7 +147,15 @@ class Plain(StrEnum):
 
 GeneratingStep = Send | Regenerate | Continue | Edit
 ScriptStep = (
-    System | Attach | Documents | GeneratingStep | SwitchBranch | ForgetChat | EvictState | Plain
+    System
+    | Attach
+    | Documents
+    | GeneratingStep
+    | PreviewEdit
+    | SwitchBranch
+    | ForgetChat
+    | EvictState
+    | Plain
 )
 
 
@@ -267,8 +280,8 @@ def _regenerate(fields: _Fields) -> Regenerate:
     return Regenerate(chat=fields.pop("chat", str), generate=generate)
 
 
-def _edit(fields: _Fields) -> Edit:
-    return Edit(
+def _edit(fields: _Fields, kind: type[Edit] = Edit) -> Edit:
+    return kind(
         chat=fields.pop("chat", str),
         message=fields.pop("message", int),
         text=fields.pop("text", str),
@@ -293,6 +306,7 @@ _PARSERS: dict[str, Callable[[_Fields], ScriptStep]] = {
     "regenerate": _regenerate,
     "continue": lambda f: Continue(chat=f.pop("chat", str), generate=_generate(f)),
     "edit": _edit,
+    "preview": lambda f: _edit(f, PreviewEdit),
     "switch_branch": _switch,
     "forget": lambda f: ForgetChat(chat=f.pop("chat", str)),
     "evict": lambda f: EvictState(what=EvictWhat(f.pop("what", str))),

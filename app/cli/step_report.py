@@ -47,6 +47,7 @@ class StepReport:
     disk_ms: float  # milliseconds for reading it, a part of restore_ms
     written_bytes: int  # bytes of cached state written to disk since the last report
     reasons: tuple[Reason, ...]  # the reasons why tokens were fed instead of restored
+    preview_tokens: int = 0  # number of tokens of the preview with which the reply begins
     check: CheckResult | None = None  # None if the reply was not checked
     # True if the reply of one of several has the words of a request for it alone. None if it was not
     # one of several, or not checked.

@@ -115,6 +115,8 @@ class ChatController(QObject):
         self._origin = origin
         # Returns False if the user must choose a model before an answer. The window sets it.
         self.may_begin: Callable[[ConversationId], bool] = _always
+        # Returns the turn of an edit, which may begin with a preview. Previews sets it.
+        self.begin_edit: Callable[[Turn], Turn] = _unchanged
         self._steps = ChatSteps(desk, turns, undo, self.apply, self.restored.emit, self.failed.emit)
         # Before _drop_empty_version is connected: a queued message must not follow the version before.
         self._queue = QueuedMessages(desk, turns, self._send, self._drop_empty_version)
@@ -235,8 +237,8 @@ class ChatController(QObject):
         has_begun = self._begin(
             conversation_id,
             text,
-            lambda current: plan_edit(
-                current, node_id, text, ids, now=now, attachments=attachments
+            lambda current: self.begin_edit(
+                plan_edit(current, node_id, text, ids, now=now, attachments=attachments)
             ),
         )
         if has_begun:
@@ -502,3 +504,7 @@ class ChatController(QObject):
 
 def _always(_conversation_id: ConversationId) -> bool:
     return True
+
+
+def _unchanged(turn: Turn) -> Turn:
+    return turn

@@ -57,6 +57,7 @@ from app.controllers.origin import Origin
 from app.controllers.picture_prices import PicturePrices
 from app.controllers.preferences import Preferences
 from app.controllers.presets import PresetsController
+from app.controllers.previews import Previews
 from app.controllers.prompt_size import PromptSizes
 from app.controllers.quote_search import QuoteSearch
 from app.controllers.read_ahead import ReadAheadController
@@ -237,6 +238,16 @@ class Core(QObject):
         self.titles = TitlesController(
             self.bridge, self.desk, self.turns, self.models, self.library, self.preferences
         )
+        self.previews = Previews(
+            self.bridge,
+            self.desk,
+            self.models,
+            self.chat_models,
+            self.library,
+            self.chat,
+            self.preferences,
+            seams.origin,
+        )
         openings = FileOpenings(self.desk, self.chat, self.pictures, self.preferences)
         self.attachments = AttachmentsController(
             self.bridge,
@@ -401,6 +412,7 @@ class Core(QObject):
             self.read_ahead,
             self.documents,
             self.titles,
+            self.previews,
             self.prompt_sizes,
             self.branch_costs,
             self.action_costs,

@@ -82,6 +82,9 @@ class Preferences(QObject):
     def toggle_faster_answers(self) -> None:
         self.change(faster_answers=not self._value.faster_answers)
 
+    def toggle_previews(self) -> None:
+        self.change(preview_edits=not self._value.preview_edits)
+
     def toggle_keep_on_disk(self) -> None:
         self.change(keep_on_disk=not self._value.keep_on_disk)
 

@@ -25,7 +25,7 @@ from engine.errors import UserFixableError
 from engine.events import ModelFacts
 from engine.problem import Problem
 from engine.questions import NextPrompt
-from engine.types import Message, Request, RequestId, Role, answer_id
+from engine.types import ForcedReply, Message, Request, RequestId, Role, answer_id
 
 MAX_TOKENS = 4096  # limit of a reply if the conversation sets none
 LONG_DRAFT = 400  # characters; feeding a shorter draft is so fast that reading ahead saves no time
@@ -63,9 +63,10 @@ def make_request(  # noqa: PLR0913 (values with defaults)
 ) -> Request:
     """Return the engine request for a turn.
 
-    A reply that is continued keeps its seed and thinking option. Any other reply gets the seed of
-    `setup`, or `new_seed` if `setup` has none. Several answers to one message have seeds in a row.
-    `cards` are the models on this machine. `follows` is the request of the first of several answers.
+    A reply that is continued or begins with a preview keeps its seed and thinking option. Any other
+    reply gets the seed of `setup`, or `new_seed` if `setup` has none. Several answers to one message have
+    seeds in a row. `cards` are the models on this machine. `follows` is the request of the first of
+    several answers.
     """
     begun = _begun(turn)
     sampling = setup.sampling(replace(facts.default_sampling, seed=new_seed))
@@ -73,6 +74,9 @@ def make_request(  # noqa: PLR0913 (values with defaults)
         sampling = replace(sampling, seed=begun.sampling.seed)
     elif turn.answer > 1:
         sampling = replace(sampling, seed=(sampling.seed + turn.answer - 1) % (1 << 32))
+    max_tokens = setup.max_tokens or MAX_TOKENS
+    if turn.plain is not None and turn.messages[-1].reply is not None:
+        max_tokens -= turn.messages[-1].reply.num_tokens
     return Request(
         request_id=request_id,
         conversation_id=answer_id(turn.conversation.conversation_id, turn.answer),
@@ -81,10 +85,11 @@ def make_request(  # noqa: PLR0913 (values with defaults)
         new_messages=turn.new_messages,
         is_unsaved=turn.is_unsaved,
         sampling=sampling,
-        max_tokens=setup.max_tokens or MAX_TOKENS,
+        max_tokens=max_tokens,
         thinking=_thinking(begun.thinking if begun else setup.thinking, facts),
         keep_thinking=_keep_thinking(setup, facts),
         foreign_messages=foreign_messages(turn, facts.path, cards),
+        forced=ForcedReply(text="") if turn.is_whole else None,
         max_drafts=None if setup.faster_answers else 0,
     )
 

@@ -69,6 +69,12 @@ class RunningTurn:
             case _:
                 return phase
 
+    def drop_preview(self) -> None:
+        """Let the reply begin with its first token, not with a preview of another model."""
+        if self.turn.plain is not None:
+            self.turn = self.turn.plain
+            self.live = LiveReply(self.live.phase, self.turn.conversation.nodes[self.reply_id])
+
     @property
     def has_started(self) -> bool:
         return self.planned is not None

@@ -59,7 +59,7 @@ from app.conversation.attachments import Attachment
 from app.conversation.deletion import can_delete, delete_message
 from app.conversation.forks import version_on_show
 from app.conversation.replies import finish_reply, set_generation
-from app.conversation.tree import Conversation, NodeId
+from app.conversation.tree import Conversation, NodeId, replace_node
 from app.viewmodels.live import LiveReply
 from app.viewmodels.models import waiting_phase
 from app.viewmodels.state_line import Phase, Reading, Stopping, Waiting
@@ -430,6 +430,10 @@ class Turns(QObject):
                 del self._running[running.request_id]
                 running.request_id = RequestId(self._origin.new_id())
                 running.facts = None
+                if running.turn.plain is not None:
+                    running.drop_preview()
+                    empty = running.turn.conversation.nodes[running.reply_id]
+                    self._desk.save(replace_node(self._desk.get(running.conversation_id), empty))
                 self._running[running.request_id] = running
 
     def _end(self, running: RunningTurn, conversation: Conversation) -> None:

@@ -46,6 +46,7 @@ from app.conversation.tree import (
     first_title,
     has_messages,
     path_to,
+    replace_node,
     shown_path,
     versions,
 )
@@ -87,6 +88,9 @@ class Turn:
     setup: Setup | None = (
         None  # the options of this reply, if they are not those of the conversation
     )
+    # The turn without the preview with which its reply begins; None if its reply begins with none.
+    plain: Turn | None = None
+    is_whole: bool = False  # True if this preview is the whole reply
 
     @property
     def new_messages(self) -> frozenset[int]:
@@ -150,6 +154,29 @@ def plan_edit(  # noqa: PLR0913 (values with defaults)
     user = _user_node(text, files, ids.user, edited.parent, now=now)
     turn = _plan(conv, user, _reply_node(ids.reply, user, now, generation))
     return replace(turn, edited=node_id)
+
+
+def begin_reply(
+    turn: Turn, begun: Message, generation: Generation | None, *, is_whole: bool
+) -> Turn:
+    """Return a turn whose new reply begins with the tokens of a preview.
+
+    Args:
+        turn: a turn with an empty reply.
+        begun: the preview.
+        generation: model and options of the preview, as for the other plans.
+        is_whole: True if the reply ends with the preview.
+    """
+    empty = turn.conversation.nodes[turn.reply_id]
+    reply = replace(empty, content=begun.content, reasoning=begun.reasoning, generation=generation)
+    return replace(
+        turn,
+        conversation=replace_node(turn.conversation, reply),
+        messages=(*turn.messages, begun),
+        readers=(*turn.readers, _NOBODY),
+        plain=turn,
+        is_whole=is_whole,
+    )
 
 
 def plan_regenerate(

@@ -13,6 +13,8 @@ def idle_note(event: IdleWorking) -> str:
         # draft, or a sent one without an answer.
         case IdleKind.READ_AHEAD | IdleKind.DRAFT:
             return words.reading_ahead(percent_read(event))
+        case IdleKind.PREVIEW:
+            return words.PREVIEWING
         case IdleKind.TITLE:
             return words.NAMING
         case IdleKind.AUDIT:

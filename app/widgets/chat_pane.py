@@ -46,6 +46,7 @@ from app.widgets.lost_store import LostStore
 from app.widgets.model_question import ModelQuestionLine
 from app.widgets.notice import Notice
 from app.widgets.picture_actions import PictureActions
+from app.widgets.previewing import Previewing
 from app.widgets.queued_message import QueuedMessage
 from app.widgets.return_note import ReturnNote
 from app.widgets.transcript.binding import TranscriptBinding
@@ -95,6 +96,7 @@ class ChatPane(QWidget):
         self.answers_line = AnswersLine(core, self.reading, card_area)
         self.composer = Composer(theme, self.view.pictures, self)
         CostTips(core, self.view, self.composer.thinking)
+        Previewing(core, self.view.editor_host)
         pictures = PictureActions(theme, self.view.pictures, core.attachments.make_full, self)
         self.attaching = Attaching(
             core,

@@ -18,7 +18,7 @@ from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMenuBar, QWidget
 
 from app.widgets.menu import Menu
-from app.words import answers, attachments, commands as words
+from app.words import answers, attachments, commands as words, previews
 
 
 class CommandId(StrEnum):
@@ -71,6 +71,7 @@ class CommandId(StrEnum):
     SEND_4 = "send-4"
     CONTINUE = "continue"
     EDIT_LAST = "edit-last"
+    PREVIEW_EDITS = "preview-edits"
     COPY_LAST = "copy-last"
     COPY_CHAT = "copy-chat"
     WHY_READ = "why-read"
@@ -263,6 +264,14 @@ COMMANDS = (
         keys="Ctrl+Shift+Return",
     ),
     MenuCommand(CommandId.EDIT_LAST, words.EDIT_LAST, MenuName.CHAT),
+    MenuCommand(
+        CommandId.PREVIEW_EDITS,
+        words.PREVIEW_EDITS,
+        MenuName.CHAT,
+        hint=previews.SWITCH_TIP,
+        keys="Alt+Ctrl+P",
+        checkable=True,
+    ),
     MenuCommand(CommandId.COPY_LAST, words.COPY_LAST, MenuName.CHAT, keys="Ctrl+Shift+C"),
     MenuCommand(CommandId.COPY_CHAT, words.COPY_CHAT, MenuName.CHAT),
     MenuCommand(

@@ -32,6 +32,7 @@ class PreferenceCommands(QObject):
             CommandId.ZOOM_OUT: preferences.zoom_out,
             CommandId.ZOOM_RESET: preferences.zoom_reset,
             CommandId.READ_AHEAD: preferences.toggle_read_ahead,
+            CommandId.PREVIEW_EDITS: preferences.toggle_previews,
         }
         connect_actions(actions, slots)
         change = preferences.change
@@ -48,3 +49,4 @@ class PreferenceCommands(QObject):
         actions[APPEARANCES[value.appearance]].setChecked(True)
         actions[CommandId.INSPECTOR].setChecked(value.inspector_visible)
         actions[CommandId.READ_AHEAD].setChecked(value.read_ahead)
+        actions[CommandId.PREVIEW_EDITS].setChecked(value.preview_edits)

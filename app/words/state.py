@@ -8,6 +8,7 @@ from typing import Final
 STARTING: Final = "Starting the engine · takes a few seconds"
 CHECKING: Final = "Checking saved state"
 NAMING: Final = "Naming a chat"
+PREVIEWING: Final = "Previewing an answer"
 
 # States of a chat in the list. The cost of its next message follows.
 IN_MEMORY: Final = "In memory"

@@ -61,6 +61,7 @@ from engine.questions import (
     CountPictures,
     CountTokens,
     HeldChats,
+    MakePreview,
     MakeTitle,
     MoveToDisk,
     ParseCalls,
@@ -357,7 +358,7 @@ def _answer_to(question: AnyQuestion) -> Answer | Problem:
             return None
         case Verify():
             return _NOT_VERIFIED
-        case CountTokens() | CountPictures() | ParseCalls() | MakeTitle():
+        case CountTokens() | CountPictures() | ParseCalls() | MakeTitle() | MakePreview():
             return NoModelError(_NO_MODEL).problem
         case ReportChats() | MoveToDisk():
             return HeldChats()

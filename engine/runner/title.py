@@ -1,26 +1,22 @@
 """An idle job that lets the model write a title of a conversation.
 
-The title is a side request: it copies the cached beginning of its prompt to live caches of its own,
-publishes nothing and evicts nothing. When it ends or is stopped, these caches are dropped, and the
-prefix cache is as it was before. The text is greedy, without reasoning and short.
+The title is the answer to a side request (side_job.py). It is greedy, without reasoning and short.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from engine.cache import kv
-from engine.cache.prefix_cache import PrefixCache
-from engine.chat.prompt import Prompt
+from typing_extensions import override
+
 from engine.chat.reply_ids import forced_ids
-from engine.cleanup import undo_on_error
 from engine.errors import Failure
 from engine.events import IdleKind, RequestFinished
-from engine.models.loader import LoadedModel
 from engine.questions import NextPrompt
 from engine.runner.runner import Runner
 from engine.runner.sequence import Sequence
+from engine.runner.side_job import SideJob, SideMaker
 from engine.types import (
     FinishReason,
     Message,
@@ -37,16 +33,10 @@ MAX_TITLE_TOKENS = 24
 _MAX_READ = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class TitleMaker:
+class TitleMaker(SideMaker):
     """The function that creates the titles of one loaded model."""
 
-    runner: Runner
-    model: LoadedModel
-    cache: PrefixCache
-    # Highest length of a prompt whose live caches may take memory beside the cache's budget, as
-    # those of an audit do. A longer prompt must fit into what the budget leaves free.
-    max_beside: int
+    __slots__ = ()
 
     def __call__(self, task: NextPrompt, on_made: Callable[[str], None]) -> TitleJob | None:
         """Return a job that writes a title, or None if there is no memory or too much to read.
@@ -60,13 +50,12 @@ class TitleMaker:
             ContextFullError, MemoryFullError: as in Runner.start.
         """
         for request in self._requests(task):
-            prompt = self._build(request)
+            prompt = self.build(request)
             if prompt.in_reasoning:
                 # The template always opens a reasoning block. Begin the reply with the block's end.
                 request = replace(request, messages=(*request.messages, self._end_of_reasoning()))
-            token_ids = prompt.token_ids
-            match = self.cache.match(task.conversation_id, token_ids)
-            if len(token_ids) - match.restored <= _MAX_READ and self._has_memory(len(token_ids)):
+            is_short = self.num_unread(request, prompt) <= _MAX_READ
+            if is_short and self.has_memory(request, prompt):
                 sequence = self.runner.start(request, 0.0)
                 return None if sequence is None else TitleJob(self.runner, sequence, on_made)
         return None
@@ -94,14 +83,6 @@ class TitleMaker:
                 side=True,
             )
 
-    def _build(self, request: Request) -> Prompt:
-        return self.model.prompts.build(
-            request.messages,
-            thinking=request.thinking,
-            keep_thinking=request.keep_thinking,
-            tools=request.tools,
-        )
-
     def _end_of_reasoning(self) -> Message:
         prompts = self.model.prompts
         token_ids = forced_ids(prompts.tokenizer, "", "", in_reasoning=True)
@@ -109,61 +90,23 @@ class TitleMaker:
         end = ReplyTokens.of(token_ids, answer_start=len(token_ids), tokenizer_hash=tokenizer_hash)
         return Message(role=Role.ASSISTANT, content="", reply=end)
 
-    def _has_memory(self, prompt_len: int) -> bool:
-        layout = self.model.layout
-        kv_bytes = kv.roomy(prompt_len + MAX_TITLE_TOKENS) * layout.kv_bytes_per_token
-        needed = kv_bytes + layout.snapshot_bytes
-        return prompt_len <= self.max_beside or needed <= self.cache.spare_bytes
 
-
-class TitleJob:
-    """A title that is being written. Each step feeds a chunk of the prompt or draws a token."""
+class TitleJob(SideJob):
+    """A title that is being written."""
 
     kind = IdleKind.TITLE
 
     def __init__(self, runner: Runner, sequence: Sequence, on_made: Callable[[str], None]) -> None:
-        self._runner = runner
+        super().__init__(runner, sequence)
         self._on_made = on_made
-        self._sequence = sequence
-        self.conversation_id = sequence.request.conversation_id
-        self.num_cached = sequence.prefill.start
-        self.reads_pictures = sequence.prefill.reads_pictures
-        num_read = sequence.prefill.end - self.num_cached
-        self.total = num_read + MAX_TITLE_TOKENS  # a title may be shorter
 
-    @property
-    def done(self) -> int:
-        return self._sequence.fed - self.num_cached
+    @override
+    def _note_finished(self, finished: RequestFinished) -> None:
+        self._on_made(_whole_lines(finished))
 
-    def step(self) -> bool:
-        """Run one forward pass. At the end of the title, report it and return False."""
-        with undo_on_error(self.stop):
-            if self._sequence.logits is None:
-                self._runner.read(self._sequence)
-                return True
-            text = self._draw()
-        if text is None:
-            return True
-        self._on_made(text)
-        return False
-
-    def stop(self) -> None:
-        """Drop the title and its live caches."""
-        self._runner.abandon(self._sequence)
-
-    def _draw(self) -> str | None:
-        """Draw a token. Return the whole text at the end of the title, else None.
-
-        If the pass fails, the text is empty.
-        """
-        for _, result in self._runner.decode():
-            if isinstance(result, Failure):
-                self.stop()
-                return ""
-            if result and isinstance(result[-1], RequestFinished):
-                self._runner.publish_turn(self._sequence)
-                return _whole_lines(result[-1])
-        return None
+    @override
+    def _note_failed(self, failure: Failure) -> None:
+        self._on_made("")
 
 
 def _whole_lines(finished: RequestFinished) -> str:

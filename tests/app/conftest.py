@@ -25,8 +25,9 @@ def make_stage(tmp_path: Path, qapp: QApplication) -> Iterator[MakeStage]:
         settings: Settings | None = None,
         catalog: FakeCatalog | None = None,
         hold_load: bool = False,
+        size: tuple[int, int] | None = None,
     ) -> Stage:
-        stage = Stage(tmp_path, settings=settings, catalog=catalog, hold_load=hold_load)
+        stage = Stage(tmp_path, settings=settings, catalog=catalog, hold_load=hold_load, size=size)
         stages.append(stage)
         return stage
 

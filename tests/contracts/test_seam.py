@@ -28,7 +28,8 @@ from tests.contracts.sources import ROOT, parsed, statements
 # template that refuses the messages. HeldChats and HeldChat are what the window about memory shows.
 # Four for pictures: Picture and its digest, and the question how many tokens they take, with its answer.
 # Two for several answers to one message: the ids under which the engine writes them.
-MAX_NAMES = 97
+# Three for previews of answers: the preview, and the event and the stage that tell of its progress.
+MAX_NAMES = 100
 # Child processes, their frames and opened files are not parts of the engine.
 NOT_COUNTED = (
     "engine.plain_file",

@@ -10,14 +10,31 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from engine.errors import TemplateError
-from engine.events import Answered, Event, IdleKind, IdleStopped, IdleWorking, ReadAhead
+from engine.events import (
+    Answered,
+    Event,
+    IdleKind,
+    IdleStopped,
+    IdleWorking,
+    PreviewProgress,
+    PreviewStage,
+    ReadAhead,
+)
 from engine.idle import Idler
 from engine.idle_job import IdleWorker
 from engine.idle_queue import IdleQueue
 from engine.power import ASK_EVERY_S, Battery
 from engine.problem import Problem
-from engine.questions import Ask, AwaitIdle, MakeTitle, NextPrompt, QuestionId
-from engine.types import ConversationId, Message, Role
+from engine.questions import (
+    Ask,
+    AwaitIdle,
+    MakePreview,
+    MakeTitle,
+    NextPrompt,
+    Preview,
+    QuestionId,
+)
+from engine.types import ConversationId, Message, Request, RequestId, Role
 
 A, B, C = ConversationId("A"), ConversationId("B"), ConversationId("C")
 
@@ -68,6 +85,7 @@ class IdlerRig:
     num_measured: int = 0
     made: list[tuple[ReadAhead, CountingJob]] = field(default_factory=list)
     titles: list[CountingJob] = field(default_factory=list)
+    previews: list[CountingJob] = field(default_factory=list)
     displacing: list[ConversationId] = field(default_factory=list)
     audits: list[CountingJob] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
@@ -85,6 +103,7 @@ class IdlerRig:
             self.audit,
             measure_passes=self.measure_pass if self.num_passes else None,
             title=self.title,
+            preview=self.preview,
         )
 
     def want(self, *, shown: ConversationId | None = None, enabled: bool = True) -> None:
@@ -95,6 +114,35 @@ class IdlerRig:
             CountingJob(prompt.conversation_id, IdleKind.TITLE, self.num_pieces, on_made)
         )
         return self.titles[-1]
+
+    def preview(
+        self,
+        request: Request,
+        on_progress: Callable[[PreviewStage, int, Preview], None],
+        on_made: Callable[[Preview], None],
+    ) -> CountingJob:
+        def make(_: str) -> None:
+            on_made(Preview(content="A boat"))
+
+        self.previews.append(
+            CountingJob(request.conversation_id, IdleKind.PREVIEW, self.num_pieces, make)
+        )
+        return self.previews[-1]
+
+    def make_preview(self, conversation_id: ConversationId) -> QuestionId:
+        request = Request(
+            request_id=RequestId("preview"),
+            conversation_id=conversation_id,
+            messages=(),
+            new_messages=frozenset(),
+        )
+        ask = Ask(MakePreview(request))
+        self.idler.make_preview(ask.question_id, MakePreview(request))
+        return ask.question_id
+
+    @property
+    def waits(self) -> list[PreviewStage]:
+        return [event.stage for event in self.events if isinstance(event, PreviewProgress)]
 
     def await_idle(self) -> Answered:
         """Put a question, and return its answer."""
@@ -220,7 +268,7 @@ def test_queue_gives_shown_conversation_first_then_the_newest() -> None:
     for name in (A, B, C):
         queue.queue_read_ahead(task(name))
     order: list[ConversationId] = []
-    while (first := queue.first(A, on_battery=False)) is not None:
+    while (first := queue.next_task(A, reads=True, on_battery=False)) is not None:
         order.append(first.conversation_id)
         queue.drop(first.conversation_id)
 
@@ -233,11 +281,11 @@ def test_queue_replaces_older_task_of_a_conversation() -> None:
     queue.queue_read_ahead(task(B))
     queue.queue_read_ahead(task(A, "new"))
 
-    assert queue.first(None, on_battery=False) == task(A, "new")
+    assert queue.next_task(None, reads=True, on_battery=False) == task(A, "new")
     queue.drop(A)
-    assert queue.first(None, on_battery=False) == task(B)
+    assert queue.next_task(None, reads=True, on_battery=False) == task(B)
     queue.drop(B)
-    assert queue.first(None, on_battery=False) is None
+    assert queue.next_task(None, reads=True, on_battery=False) is None
 
 
 def test_queue_on_battery_gives_only_the_shown_conversations_reply() -> None:
@@ -245,9 +293,9 @@ def test_queue_on_battery_gives_only_the_shown_conversations_reply() -> None:
     queue.queue_read_ahead(task(A))
     queue.queue_read_ahead(task(B, is_draft=True))
 
-    assert queue.first(None, on_battery=True) is None
-    assert queue.first(B, on_battery=True) is None
-    assert queue.first(A, on_battery=True) == task(A)
+    assert queue.next_task(None, reads=True, on_battery=True) is None
+    assert queue.next_task(B, reads=True, on_battery=True) is None
+    assert queue.next_task(A, reads=True, on_battery=True) == task(A)
 
 
 def test_queue_over_its_limit_drops_the_oldest_tasks() -> None:
@@ -256,7 +304,7 @@ def test_queue_over_its_limit_drops_the_oldest_tasks() -> None:
     for name in names:
         queue.queue_read_ahead(task(name))
     kept: list[ConversationId] = []
-    while (first := queue.first(None, on_battery=False)) is not None:
+    while (first := queue.next_task(None, reads=True, on_battery=False)) is not None:
         kept.append(first.conversation_id)
         queue.drop(first.conversation_id)
 
@@ -741,3 +789,77 @@ def test_draft_waits_for_the_end_of_battery_power() -> None:
     rig.on_battery = False
     rig.run()
     assert rig.order == [B]
+
+
+# Previews
+
+
+def test_preview_comes_after_the_shown_conversation_and_before_all_other_work() -> None:
+    rig = IdlerRig(num_pieces=2)
+    rig.want(shown=A)
+    rig.make_title(C)
+    rig.idler.queue_read_ahead(task(B))
+    rig.idler.queue_read_ahead(task(A))
+    rig.make_preview(A)
+    rig.run()
+
+    kinds = [event.kind for event in rig.events if isinstance(event, IdleWorking)]
+    assert kinds == [
+        kind
+        for kind in (IdleKind.READ_AHEAD, IdleKind.PREVIEW, IdleKind.READ_AHEAD, IdleKind.TITLE)
+        for _ in range(2)
+    ]
+    assert rig.waits == [PreviewStage.CHAT]
+
+
+def test_preview_interrupts_a_title_and_another_conversations_read_ahead() -> None:
+    rig = IdlerRig(num_pieces=3)
+    rig.make_title(A)
+    rig.idler.step()
+    rig.make_preview(A)
+    rig.idler.step()
+    assert rig.titles[0].is_stopped
+    rig.run()
+
+    assert [job.done for job in rig.previews] == [3]
+    assert rig.waits == []
+
+
+def test_preview_waits_for_requests_and_for_power_and_says_why_once() -> None:
+    rig = IdlerRig(num_pieces=3)
+    rig.make_preview(A)
+    rig.idler.step()
+    for _ in range(3):
+        rig.idler.make_way()
+    assert rig.previews[0].is_stopped
+    rig.on_battery = True
+    rig.run()
+    assert rig.waits == [PreviewStage.ANSWERS, PreviewStage.BATTERY]
+    assert rig.idler.work_in_s == ASK_EVERY_S
+
+    rig.on_battery = False
+    rig.run()
+    assert [job.done for job in rig.previews] == [0, 3]
+
+
+def test_newer_preview_replaces_the_older_one_of_any_conversation() -> None:
+    rig = IdlerRig(num_pieces=3)
+    first = rig.make_preview(A)
+    rig.idler.step()
+    second = rig.make_preview(B)
+    rig.run()
+
+    assert rig.answers == {first: False, second: True}
+    assert rig.previews[0].is_stopped
+
+
+def test_failed_step_of_a_preview_is_answered_with_a_refusal() -> None:
+    rig = IdlerRig(num_pieces=3)
+    rig.make_preview(A)
+    rig.idler.step()
+    rig.previews[0].fails = True
+    rig.run()
+
+    (answer,) = [event.answer for event in rig.events if isinstance(event, Answered)]
+    assert isinstance(answer, Preview)
+    assert answer.refusal is not None

@@ -24,6 +24,7 @@ from engine.questions import (
     EvictWhat,
     Forget,
     ForgetUnknown,
+    MakePreview,
     MakeTitle,
     MoveToDisk,
     NextPrompt,
@@ -33,7 +34,7 @@ from engine.questions import (
     ReportChats,
     Verify,
 )
-from engine.types import ConversationId, RequestId
+from engine.types import ConversationId, Request, RequestId
 
 A = ConversationId("A")
 QUESTIONS: tuple[Callable[[], AnyQuestion], ...] = (
@@ -45,6 +46,9 @@ QUESTIONS: tuple[Callable[[], AnyQuestion], ...] = (
     lambda: Forget(A),
     lambda: ForgetUnknown(frozenset()),
     lambda: MakeTitle(NextPrompt(conversation_id=A)),
+    lambda: MakePreview(
+        Request(request_id=RequestId("r"), conversation_id=A, messages=(), new_messages=frozenset())
+    ),
     lambda: MoveToDisk((A,)),
     ReportCache,
     ReportChats,
@@ -83,8 +87,10 @@ def test_each_question_is_answered_once_by_threads_that_end_and_block(
         if rng.random() < 0.2:
             engine.send(Withdraw(rng.choice(asks).question_id))
     answers = Counter[QuestionId]()
-    while not answers >= ids(one for one in asks if not isinstance(one.question, MakeTitle)):
-        count(answers, events.get(timeout=60))  # a title waits until a model is loaded
+    # A title and a preview wait until a model is loaded.
+    others = [one for one in asks if not isinstance(one.question, MakePreview | MakeTitle)]
+    while not answers >= ids(others):
+        count(answers, events.get(timeout=60))
 
     # The engine is closed while its thread is blocked. It answers when all is over.
     harms.append("block")

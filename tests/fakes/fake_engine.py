@@ -36,6 +36,8 @@ from engine.events import (
     ModelLoading,
     ModelUnloaded,
     PrefillProgress,
+    PreviewProgress,
+    PreviewStage,
     ReadAhead,
     RequestFailed,
     RequestFinished,
@@ -55,9 +57,11 @@ from engine.questions import (
     Ask,
     CountPictures,
     CountTokens,
+    MakePreview,
     MakeTitle,
     NextPrompt,
     PicturesCounted,
+    Preview,
     QuestionId,
     TokensCounted,
 )
@@ -304,6 +308,40 @@ class FakeEngine(EngineCommands):
     def write_title(self, text: str) -> None:
         """Answer the newest question for a title."""
         self.answer(MakeTitle, text)
+
+    @property
+    def previewed(self) -> list[Request]:
+        """The requests of which previews were asked for."""
+        return [one.request for one in self.questions if isinstance(one, MakePreview)]
+
+    def wait_with_preview(self, stage: PreviewStage, num_to_read: int = 0) -> None:
+        """Report a stage of the newest preview without text."""
+        self.on_event(PreviewProgress(self._newest_preview, stage, num_to_read))
+
+    def write_preview(self, content: str, reasoning: str = "", num_tokens: int = 3) -> None:
+        """Report the text so far of the newest preview."""
+        preview = self._preview(content, reasoning, num_tokens)
+        self.on_event(PreviewProgress(self._newest_preview, PreviewStage.WRITING, 0, preview))
+
+    def finish_preview(
+        self, content: str, reasoning: str = "", num_tokens: int = 5, *, is_whole: bool = False
+    ) -> None:
+        """Answer the newest question for a preview."""
+        preview = self._preview(content, reasoning, num_tokens)
+        self.answer(MakePreview, replace(preview, is_whole=is_whole))
+
+    @property
+    def _newest_preview(self) -> QuestionId:
+        asks = [one for one in self.commands if isinstance(one, Ask)]
+        return next(
+            one.question_id for one in reversed(asks) if isinstance(one.question, MakePreview)
+        )
+
+    def _preview(self, content: str, reasoning: str, num_tokens: int) -> Preview:
+        reply = ReplyTokens.of(
+            range(num_tokens), answer_start=0, tokenizer_hash=self.facts.tokenizer_hash
+        )
+        return Preview(content=content, reasoning=reasoning, reply=reply)
 
     def stop_idle_work(self) -> None:
         self.on_event(IdleStopped())

@@ -70,7 +70,16 @@ from engine.questions import NOTHING_CACHED, CacheReport, ReportCache
 from engine.usage import PromptPlan
 from tests.fakes.rig import DEMO, FakeCatalog, Progress, card
 from tests.fakes.stage import Stage
-from tests.screenshots import answers, branches, documents, organising, pictures, reasons, trouble
+from tests.screenshots import (
+    answers,
+    branches,
+    documents,
+    organising,
+    pictures,
+    previews,
+    reasons,
+    trouble,
+)
 from tests.screenshots.memory import empty_memory, memory
 from tests.screenshots.organising import SHORT_MS
 from tests.screenshots.server_requests import requests
@@ -848,6 +857,10 @@ SCENES = {
     "importing": WindowScene(importing),
     "editing": WindowScene(editing),
     "editing-answer": WindowScene(editing_answer),
+    "previewed": WindowScene(partial(previews.previewed, editing), ("normal", "small")),
+    "previewed-thinking": WindowScene(partial(previews.previewed_thinking, editing)),
+    "preview-waits": WindowScene(partial(previews.preview_waits, editing)),
+    "preview-refused": WindowScene(partial(previews.preview_refused, editing)),
     "folders": WindowScene(partial(organising.folders, two_versions), ("normal", "small")),
     "several-selected": WindowScene(partial(organising.several_selected, two_versions)),
     "several-menu": WindowScene(partial(organising.several_menu, two_versions)),

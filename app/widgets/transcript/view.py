@@ -145,7 +145,7 @@ class TranscriptView(QAbstractScrollArea):
         self._keys = Keys(placement, selection, self.jump_to_start, self.jump_to_latest, focus)
         self._mouse = MouseFilter(pointer, self)
         self._jump = JumpButton(theme, canvas)
-        self.editor_host = EditorHost(self._stack, self.viewport())
+        self.editor_host = EditorHost(self._stack, theme, self.viewport())
         self._idle = IdleWork(self._stack, self)
         self._tick = ThinkingTick(self._stack, self)
         self._build()
@@ -303,9 +303,19 @@ class TranscriptView(QAbstractScrollArea):
         """Update the editor, the layout and the painting after the items have changed."""
         edited = self.editor_host.sync(self._kit.look, takes_focus=takes_focus)
         if edited is not None:  # an editor has opened: scroll to it unless it is visible
-            height = self._stack.layouts[edited].content.editor_size.height()
-            self._placement.reveal_editor(edited, height)
+            self._reveal_editor(edited)
         self._reflow()
+
+    def _reveal_editor(self, index: int) -> None:
+        height = self._stack.layouts[index].content.editor_size.height()
+        self._placement.reveal_editor(index, height)
+
+    def _follow_editor(self) -> None:
+        """Scroll to the end of the editor, which has grown."""
+        index = self._stack.index_of(self.editor_host.key)
+        if index is not None:
+            self._reveal_editor(index)
+            self._reflow()
 
     def _reflow(self, *, parses: bool = True) -> None:
         """Lay out the visible messages and repaint the whole viewport."""
@@ -385,6 +395,7 @@ class TranscriptView(QAbstractScrollArea):
         self._jump.entered.connect(self._pointer.leave)
         self._jump.clicked.connect(self.jump_to_latest)
         self.editor_host.size_changed.connect(self._reflow)
+        self.editor_host.grown.connect(self._follow_editor)
         self._idle.measured.connect(self._on_measured)
         self._idle.colored.connect(self.viewport().update)
         self._tick.ticked.connect(self._reflow)

@@ -123,3 +123,21 @@ def test_attached_file_is_read_once_for_all_questions(player: ScriptPlayer, tmp_
 def test_file_that_is_refused_ends_the_script(player: ScriptPlayer, tmp_path: Path) -> None:
     with pytest.raises(CannotAttachError, match="is a folder"):
         play(player, {"op": "attach", "chat": "A", "file": str(tmp_path)})
+
+
+def test_edit_begins_with_the_tokens_of_its_preview_and_passes_the_check(
+    player: ScriptPlayer,
+) -> None:
+    edit = {**SEND, "op": "edit", "message": 1, "text": "What is a ship?", "max_tokens": 150}
+    preview = {**edit, "op": "preview"}
+    sent, alone = play(player, {**SEND, "max_tokens": 4}, edit)
+    assert alone.preview_tokens == 0
+    (begun,) = play(player, preview, edit)
+    assert (begun.op, begun.preview_tokens > 0) == ("edit", True)
+    assert begun.text == alone.text
+    assert begun.output_tokens == alone.output_tokens - begun.preview_tokens
+    assert begun.holds
+
+    (other,) = play(player, preview, {**edit, "text": "What is a raft?", "max_tokens": 4})
+    assert other.preview_tokens == 0
+    assert sent.holds

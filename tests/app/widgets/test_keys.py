@@ -221,6 +221,9 @@ CASES = {
     CommandId.CONTINUE: KeyCase(
         stopped, lambda stage: stage.items[-1].status is ItemStatus.STREAMING
     ),
+    CommandId.PREVIEW_EDITS: KeyCase(
+        nothing, lambda stage: stage.core.preferences.value.preview_edits
+    ),
     CommandId.COPY_LAST: KeyCase(talked, lambda _stage: clipboard() == "No fox, no FOX."),
     CommandId.WHY_READ: KeyCase(
         talked, lambda stage: stage.window.findChild(WhyWindow) is not None
@@ -256,6 +259,7 @@ TOGETHER = (
         *(CommandId.UNDO, CommandId.REDO, CommandId.CUT, CommandId.PASTE, CommandId.SELECT_ALL),
         *(CommandId.SHORTCUTS, CommandId.GET_MODELS, CommandId.SETTINGS, CommandId.CLOSE),
         CommandId.MEMORY_MAP,
+        CommandId.PREVIEW_EDITS,
     ),
     (
         *(
@@ -372,7 +376,8 @@ def top_k(stage: Stage) -> Field:
 
 def typed_into(parent: QWidget) -> Field:
     kinds = (QLineEdit, QPlainTextEdit)
-    (field,) = [one for one in parent.findChildren(QWidget) if isinstance(one, kinds)]
+    fields = [one for one in parent.findChildren(QWidget) if isinstance(one, kinds)]
+    (field,) = [one for one in fields if not one.isReadOnly()]
     return field
 
 

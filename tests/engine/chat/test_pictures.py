@@ -18,6 +18,7 @@ CAT, DOG = (Picture(digest=name, width=64, height=64) for name in ("cat", "dog")
 
 class Rules:
     placeholder = PLACEHOLDER
+    opening = closing = ""
 
     def ids(self, picture: Picture) -> tuple[int, ...]:
         return picture_ids(picture.digest, 4)

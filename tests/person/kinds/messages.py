@@ -7,9 +7,11 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 
+from app.conversation.tree import shown_path
 from app.widgets.commands import CommandId
 from app.widgets.transcript.editor.editor import MessageEditor
 from app.widgets.transcript.rows.row import RowAction
+from app.words import previews as words
 from tests.person.kinds.registry import kind
 from tests.person.person import CTRL, LEFT, Person
 
@@ -59,6 +61,44 @@ def cancel_edit(person: Person) -> bool:
     person.press(Qt.Key.Key_Escape)
     assert open_editor(person) is None
     assert person.texts == before
+    return True
+
+
+@kind("preview an edit")
+def preview_edit(person: Person) -> bool:
+    """Change a message until its preview has text. Then send it, give it up or leave the chat."""
+    previews = person.core.previews
+    if not previews.is_on:
+        person.run(CommandId.PREVIEW_EDITS)
+    if not _edit_a_message(person):
+        return False
+    text = person.some_text()
+    QGuiApplication.clipboard().setText(text)
+    person.press(Qt.Key.Key_A, CTRL)
+    person.press(Qt.Key.Key_V, CTRL)
+    person.wait_until(lambda: bool(previews.shown.line))
+    if person.random.random() < 0.7:
+        # Another chat’s answer may take long, and a preview may be refused.
+        person.wait_until(
+            lambda: bool(
+                previews.shown.text or previews.shown.is_complete or person.core.turns.live
+            )
+        )
+    if person.random.random() < 0.2:
+        person.run(CommandId.PREVIEW_EDITS)
+    seen = previews.shown
+    if person.random.random() < 0.3:
+        person.press(Qt.Key.Key_Escape)
+        assert previews.shown.text == ""
+        return True
+    person.press(Qt.Key.Key_Return)
+    person.entrust(text)
+    assert text in person.texts, text
+    if seen.line == words.BEGINS:
+        reply = shown_path(person.conversation)[-1]
+        live = person.core.turns.live_in(person.current)
+        content = reply.content if live is None else live.content
+        assert content.strip().startswith(seen.text.removesuffix("…")), (content, seen.text)
     return True
 
 

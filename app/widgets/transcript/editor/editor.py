@@ -25,15 +25,19 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QBoxLayout, QLabel, QWidget
 from typing_extensions import override
 
+from app.theme.palette import Theme
 from app.theme.tokens import Radius, Space, Type
 from app.viewmodels.attachments import Chip
+from app.viewmodels.previews import PreviewText
 from app.widgets.button import Button
+from app.widgets.check_box import CheckBox
 from app.widgets.line_height import Sentences
 from app.widgets.message_edit import MessageEdit
+from app.widgets.transcript.editor.preview_pane import PreviewPane
 from app.widgets.transcript.rows.file_row import file_rows
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.row import Paint, TranscriptRow
-from app.words import dialogs, transcript as words
+from app.words import dialogs, previews, transcript as words
 from engine.types import Role
 
 MAX_LINES = 14  # maximum number of visible lines; a longer text scrolls
@@ -55,6 +59,14 @@ class EditorText(MessageEdit):
 
     resized = Signal()
 
+    def __init__(self, name: str, line_height: int, parent: QWidget) -> None:
+        super().__init__(name, line_height, parent)
+        self.horizontalScrollBar().rangeChanged.connect(self._keep_left)
+
+    def _keep_left(self) -> None:
+        """Scroll no text to the left for a space at the end of a wrapped line."""
+        self.horizontalScrollBar().setMaximum(0)
+
     @override
     def resizeEvent(self, e: QResizeEvent) -> None:
         super().resizeEvent(e)
@@ -67,10 +79,17 @@ class MessageEditor(QWidget):
     submitted = Signal(str)
     cancelled = Signal()
     text_changed = Signal()
+    preview_toggled = Signal()  # a click on the switch for previews
     size_changed = Signal()  # emitted when sizeHint() has changed
 
     def __init__(
-        self, look: Look, text: str, role: Role, files: Sequence[Chip], parent: QWidget
+        self,
+        look: Look,
+        text: str,
+        role: Role,
+        files: Sequence[Chip],
+        theme: Theme,
+        parent: QWidget,
     ) -> None:
         super().__init__(parent)
         self._look = look
@@ -85,13 +104,19 @@ class MessageEditor(QWidget):
         name = words.EDIT_ANSWER_FIELD if self._is_answer else words.EDIT_FIELD
         self._text = EditorText(name, Type.BODY.line, self)
         self._cost = Sentences(self, "small")
+        self._preview = PreviewPane(self)
         self._buttons = QWidget(self)
         note = words.SAVE_NOTE if self._is_answer else words.SEND_NOTE
         self._note = QLabel(note, self._buttons)
         save = words.SAVE_VERSION if self._is_answer else words.SEND_VERSION
         self._save = Button(save, self._buttons)
         self._cancel = Button(dialogs.CANCEL, self._buttons)
-        self._row = QBoxLayout(QBoxLayout.Direction.LeftToRight, self._buttons)
+        self._switch = CheckBox(theme, previews.SWITCH, self._buttons)
+        self._row = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        # the switch for previews, and the row at its right or below it
+        self._rows = QBoxLayout(QBoxLayout.Direction.LeftToRight, self._buttons)
+        self._rows.addWidget(self._switch)
+        self._rows.addLayout(self._row)
         self._build()
         self._connect()
         self._text.setPlainText(text)
@@ -136,6 +161,20 @@ class MessageEditor(QWidget):
             self._place()
             self.size_changed.emit()
 
+    def set_preview(self, shown: PreviewText, *, is_on: bool) -> None:
+        """Show the preview of the answer, if previews are on, and the state of their switch."""
+        before = self.sizeHint()
+        self._switch.setChecked(is_on)
+        has_pane = is_on and not self._is_answer
+        if not has_pane:
+            self._preview.reset()
+        self._preview.show_preview(shown if has_pane else PreviewText())
+        self._preview.setVisible(has_pane)
+        self._fit()
+        self._place()
+        if self.sizeHint() != before:
+            self.size_changed.emit()
+
     def place_cursor(self) -> None:
         """Put the cursor at the end of the text, or at the start of a text that has to scroll."""
         operation = QTextCursor.MoveOperation
@@ -157,6 +196,7 @@ class MessageEditor(QWidget):
         self._text.setFont(face.font)
         self._text.setStyleSheet(f"font-size: {look.px(Type.BODY.size)}px;")
         self._text.setTabStopDistance(face.tab)
+        self._preview.set_look(look)
         self._file_rows = file_rows(look, self._files)
         self._fit()
         self.update()
@@ -182,6 +222,8 @@ class MessageEditor(QWidget):
         longest = max(self._longest, *(int(row.natural_width) for row in self._file_rows), 0)
         cost = self._cost.fontMetrics().horizontalAdvance(self.cost)
         longest = max(longest, cost + Space.XS)  # QLabel needs more than the width of its text
+        if self._has_preview:
+            longest = max(longest, self._room)
         width = max(longest + 2 * look.px(Space.L), buttons.width() + 2 * Space.M)
         width = min(width, self._column)
         text = self._num_lines * self._text.lines.line_height
@@ -189,8 +231,24 @@ class MessageEditor(QWidget):
 
     def _height_around(self, width: int) -> int:
         """Return the height of the editor without its text."""
+        return self._height_around_both(width) + self._preview_height(width)
+
+    def _height_around_both(self, width: int) -> int:
+        """Return the height of the editor without its text and the preview."""
         below = self._cost_height(width) + Space.S + self._buttons.sizeHint().height() + Space.M
         return self._text_top() + below
+
+    @property
+    def _has_preview(self) -> bool:
+        return not self._preview.isHidden()
+
+    def _preview_height(self, width: int) -> int:
+        """Return the height of the preview, and of the gap above it."""
+        if not self._has_preview:
+            return 0
+        least = _MIN_LINES * self._text.lines.line_height
+        most = self._view_height - self._height_around_both(width) - least - Space.S
+        return self._preview.height_in(width - 2 * self._look.px(Space.L), most) + Space.S
 
     @property
     def _max_lines(self) -> int:
@@ -203,26 +261,38 @@ class MessageEditor(QWidget):
         self._save.setProperty("kind", "primary")
         self._cost.setProperty("tone", "secondary")
         self._cost.hide()
-        self._row.setContentsMargins(0, 0, 0, 0)
-        self._row.setSpacing(Space.S)
+        for row in (self._row, self._rows):
+            row.setContentsMargins(0, 0, 0, 0)
+            row.setSpacing(Space.S)
         self._note.setProperty("tone", "secondary")
         self._note.setProperty("type", "small")
         self._note.setContentsMargins(0, 0, Space.S, 0)
+        self._switch.setToolTip(previews.SWITCH_TIP)
+        self._switch.setHidden(self._is_answer)
+        self._preview.hide()
         for part in (self._note, self._cancel, self._save):
             self._row.addWidget(part)
 
     def _arrange(self) -> None:
-        """Hide the note if a bubble is too narrow for it, and stack buttons too wide for the column."""
+        """Hide the note if a bubble is too narrow for it, and stack what is too wide for the column."""
         around = 2 * (self._look.px(Space.L) - Space.M)
-        self._row.setDirection(QBoxLayout.Direction.LeftToRight)
+        for row in (self._row, self._rows):
+            row.setDirection(QBoxLayout.Direction.LeftToRight)
         self._note.show()
-        self._note.setVisible(self._buttons.sizeHint().width() <= self._room + around)
-        if self._buttons.sizeHint().width() > self._column - 2 * Space.M:
-            self._row.setDirection(QBoxLayout.Direction.TopToBottom)
+        self._note.setVisible(self._buttons_width() <= self._room + around)
+        for row in (self._rows, self._row):
+            if self._buttons_width() > self._column - 2 * Space.M:
+                row.setDirection(QBoxLayout.Direction.TopToBottom)
+
+    def _buttons_width(self) -> int:
+        for row in (self._row, self._rows):
+            row.invalidate()  # a layout in a layout keeps its size until the next event
+        return self._buttons.sizeHint().width()
 
     def _connect(self) -> None:
         self._save.clicked.connect(self._submit)
         self._cancel.clicked.connect(self.cancelled)
+        self._switch.clicked.connect(self.preview_toggled)
         self._text.submitted.connect(self._submit)
         self._text.cancelled.connect(self.cancelled)
         self._text.textChanged.connect(self._on_text_changed)
@@ -279,10 +349,18 @@ class MessageEditor(QWidget):
         text, pad = self._text, self._look.px(Space.L)
         beside = text.verticalScrollBar().sizeHint().width() if self._scrolls else 0
         height = self._num_lines * self._text.lines.line_height
+        is_lower = height < text.height()
         text.setGeometry(pad, self._text_top(), self._room + beside, height)
+        if is_lower and text.hasFocus():
+            text.ensureCursorVisible()
         buttons = self._buttons.sizeHint()
         left = self.width() - Space.M - buttons.width()
         top = self._text_top() + height + Space.S
+        if self._has_preview:
+            inner, preview = self.width() - 2 * pad, self._preview_height(self.width())
+            self._preview.setGeometry(pad, top, inner, preview - Space.S)
+            self._preview.place(inner, preview - Space.S)
+            top += preview
         cost = self._cost_height(self.width())
         self._cost.setGeometry(pad, top, self.width() - 2 * pad, max(0, cost - Space.S))
         top += cost

@@ -5,6 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, QPoint, QRect, Signal
 from PySide6.QtWidgets import QApplication, QWidget
 
+from app.theme.palette import Theme
+from app.viewmodels.previews import PreviewText
 from app.widgets.transcript.editor.editor import MessageEditor, TypedEdit
 from app.widgets.transcript.layout.stack import MessageStack
 from app.widgets.transcript.messages.message import MessageLayout
@@ -24,16 +26,26 @@ class EditorHost(QObject):
     dropped = Signal(str, object)  # arguments: key of the message, TypedEdit that was cancelled
     edited = Signal()  # an editor was opened or closed, or `texts` has changed
     size_changed = Signal()  # the editor's size has changed; the view must lay out again
+    grown = Signal()  # the editor became higher, and all of it was in view before
+    preview_toggled = Signal()  # a click on the switch for previews
     focus_left = Signal()  # an editor has closed that had the focus
 
-    def __init__(self, stack: MessageStack, viewport: QWidget) -> None:
+    def __init__(self, stack: MessageStack, theme: Theme, viewport: QWidget) -> None:
         super().__init__(viewport)
         self._stack = stack
+        self._theme = theme
         self._viewport = viewport
         self.return_sends = True  # False: Ctrl+Return submits an edited message, not Return
         self._key = ""  # key of the message that is being edited; "" if none is
         self._editor: MessageEditor | None = None
         self._typed: dict[str, TypedEdit] = {}  # changes in closed editors, by message key
+        self._preview = PreviewText()
+        self._has_previews = False  # True if the switch for previews is on
+
+    @property
+    def key(self) -> str:
+        """Key of the message that is being edited; an empty string if none is."""
+        return self._key
 
     def focus(self) -> bool:
         """Focus the editor. Return False if none is open."""
@@ -50,6 +62,12 @@ class EditorHost(QObject):
         """Show a note in the editor, if one is open."""
         if self._editor is not None:
             self._editor.set_cost(text)
+
+    def set_preview(self, shown: PreviewText, *, is_on: bool) -> None:
+        """Show the preview in the editor, if one is open, and the state of its switch."""
+        self._preview, self._has_previews = shown, is_on
+        if self._editor is not None:
+            self._editor.set_preview(shown, is_on=is_on)
 
     @property
     def texts(self) -> dict[str, str]:
@@ -121,7 +139,9 @@ class EditorHost(QObject):
     def _open(self, layout: MessageLayout, look: Look) -> None:
         self._key = layout.item.key
         item = layout.item
-        editor = MessageEditor(look, item.text, item.role, item.files, self._viewport)
+        editor = MessageEditor(look, item.text, item.role, item.files, self._theme, self._viewport)
+        editor.set_preview(self._preview, is_on=self._has_previews)
+        editor.preview_toggled.connect(self.preview_toggled)
         editor.set_return_sends(self.return_sends)
         editor.submitted.connect(self._on_submitted)
         editor.cancelled.connect(self.cancel)
@@ -159,11 +179,16 @@ class EditorHost(QObject):
     def _reserve(self) -> None:
         """Reserve space for the editor in the layout of its message."""
         layout = self._stack.find(self._key)
-        if layout is None or self._editor is None:
+        editor = self._editor
+        if layout is None or editor is None:
             return
-        layout.content.editor_size = self._editor.sizeHint()
+        was_whole = editor.isVisible() and self._viewport.rect().contains(editor.geometry())
+        layout.content.editor_size = size = editor.sizeHint()
+        is_higher = size.height() > editor.height()
         self._stack.mark_unsettled()
         self.size_changed.emit()
+        if was_whole and is_higher:
+            self.grown.emit()
 
     def _on_submitted(self, text: str) -> None:
         key = self._key

@@ -1,0 +1,266 @@
+"""Previews of answers in idle time: what is seen begins the answer, and nothing else changes."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import pytest
+
+from engine.chat.sentences import num_sentences
+from engine.commands import Asked
+from engine.config import EngineConfig
+from engine.events import (
+    Answered,
+    Event,
+    PreviewProgress,
+    PreviewStage,
+    RequestFinished,
+    RequestStarted,
+    Submit,
+    UnloadModel,
+)
+from engine.problem import Problem
+from engine.questions import CacheStatistics, Preview
+from engine.runner.preview import MAX_PREVIEW_READ, MAX_PREVIEW_TOKENS
+from engine.types import (
+    ConversationId,
+    ForcedReply,
+    Message,
+    Request,
+    RequestId,
+    Role,
+    SamplingParams,
+)
+from tests.fakes.asking import ask, cache_of, user
+from tests.fakes.engine_fixtures import OpenTiny, TinyModel
+from tests.fakes.inline_engine import InlineClient
+from tests.fakes.staged_engine import StagedClient
+from tests.fakes.tiny_model import Template
+
+A = ConversationId("A")
+QUESTION = user("What is a boat?")
+EDITED = Request(
+    request_id=RequestId("edited"),
+    conversation_id=A,
+    messages=(user("What is a small boat?"),),
+    new_messages=frozenset({0}),
+    sampling=SamplingParams(temperature=0.9, seed=7, repetition_penalty=1.2),
+    max_tokens=160,
+    record_logits=True,
+)
+
+
+def previews(events: list[Event]) -> list[Preview]:
+    return [
+        one.answer
+        for one in events
+        if isinstance(one, Answered) and isinstance(one.answer, Preview)
+    ]
+
+
+def stages(events: list[Event]) -> list[PreviewStage]:
+    """Return the reported stages, each once in a row."""
+    found: list[PreviewStage] = []
+    for event in events:
+        if isinstance(event, PreviewProgress) and found[-1:] != [event.stage]:
+            found.append(event.stage)
+    return found
+
+
+def memory(client: InlineClient) -> CacheStatistics:
+    return replace(cache_of(client).statistics(), matches=0, copied_bytes=0)
+
+
+def run_request(client: InlineClient, request: Request) -> RequestFinished:
+    client.send(Submit(request, time.perf_counter()))
+    events = client.run_until_idle()
+    return next(event for event in events if isinstance(event, RequestFinished))
+
+
+def continued(request: Request, preview: Preview) -> Request:
+    """Return the request whose reply begins with a preview."""
+    assert preview.reply is not None
+    begun = Message(
+        role=Role.ASSISTANT,
+        content=preview.content,
+        reasoning=preview.reasoning,
+        reply=preview.reply,
+    )
+    return replace(
+        request,
+        messages=(*request.messages, begun),
+        new_messages=request.new_messages | {len(request.messages)},
+        max_tokens=request.max_tokens - preview.reply.num_tokens,
+    )
+
+
+def writing(client: InlineClient, request: Request = EDITED) -> Asked[Preview]:
+    """Start a preview, and run it until it has text."""
+    asked = client.make_preview(request)
+    while PreviewStage.WRITING not in stages(client.new_events()):
+        assert client.step()
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("name", "template"),
+    [("qwen3_5", Template.THINKING), ("lfm2", Template.KEEPING), ("llama", Template.KEEPING)],
+)
+def test_answer_that_begins_with_its_preview_equals_the_answer_without_one(
+    open_tiny: OpenTiny, name: str, template: Template
+) -> None:
+    request = replace(EDITED, max_tokens=MAX_PREVIEW_TOKENS + 8)
+    whole = run_request(open_tiny(name, template), request)
+    client = open_tiny(name, template)
+    ask(client, QUESTION)
+    before = memory(client)
+    client.make_preview(request)
+    events = client.run_until_idle()
+
+    (preview,) = previews(events)
+    assert stages(events) == [PreviewStage.READING, PreviewStage.WRITING]
+    assert memory(client) == before
+    assert preview.reply is not None
+    assert whole.reply.token_ids[: preview.reply.num_tokens] == preview.reply.token_ids
+    answer = continued(request, preview)
+    assert run_request(client, answer).reply == whole.reply
+    checked = client.answer(client.verify(answer.request_id, answer.messages))
+    assert checked.equal
+    assert checked.replay_difference == 0
+
+
+def test_preview_ends_after_two_sentences_and_reports_the_tokens_of_its_text(
+    open_tiny: OpenTiny,
+) -> None:
+    client = open_tiny("llama")
+    text = "A boat floats. It is small! It has a sail and a long way to go."
+    client.make_preview(replace(EDITED, forced=ForcedReply(text=text)))
+    events = client.run_until_idle()
+
+    (preview,) = previews(events)
+    assert text.startswith(preview.content)
+    assert num_sentences(preview.content) == 2
+    assert not preview.is_whole
+    shown = [
+        one.preview for one in events if isinstance(one, PreviewProgress) and one.preview.reply
+    ]
+    numbers = [one.reply.num_tokens for one in shown if one.reply is not None]
+    assert numbers == list(range(1, len(shown) + 1))
+    assert all(preview.content.startswith(one.content) for one in shown)
+
+
+def test_preview_of_a_short_answer_is_whole_and_the_answer_ends_with_it(
+    open_tiny: OpenTiny,
+) -> None:
+    client = open_tiny("llama")
+    client.make_preview(replace(EDITED, forced=ForcedReply(text="Yes")))
+    (preview,) = previews(client.run_until_idle())
+    assert preview.is_whole
+
+    finished = run_request(client, replace(continued(EDITED, preview), forced=ForcedReply(text="")))
+    assert finished.content == "Yes"
+    assert finished.usage.output_tokens == 0
+
+
+def test_request_interrupts_a_preview_within_one_step_and_the_preview_begins_again(
+    open_tiny: OpenTiny,
+) -> None:
+    client = open_tiny("qwen3_5")
+    ask(client, QUESTION, chat="B")
+    asked = writing(client)
+    request = replace(EDITED, request_id=RequestId("other"), conversation_id=ConversationId("B"))
+    client.send(Submit(replace(request, max_tokens=4), time.perf_counter()))
+    client.step()
+    events = client.new_events()
+    assert stages(events) == [PreviewStage.ANSWERS]
+    assert any(isinstance(one, RequestStarted) for one in events)
+
+    events = client.run_until_idle()
+    assert stages(events) == [PreviewStage.WRITING]
+    ends = [one for one in events if isinstance(one, RequestFinished | Answered)]
+    assert isinstance(ends[0], RequestFinished)
+    assert [one.question_id for one in ends[1:] if isinstance(one, Answered)] == [asked.question_id]
+
+
+def test_newer_preview_a_withdrawal_and_an_unload_end_a_preview_and_free_its_memory(
+    open_tiny: OpenTiny,
+) -> None:
+    client = open_tiny("qwen3_5")
+    ask(client, QUESTION)
+    before = memory(client)
+    first = writing(client)
+    assert memory(client).hot_bytes > before.hot_bytes
+    second = client.make_preview(EDITED)
+    client.step()
+    refused = [
+        one.question_id
+        for one in client.new_events()
+        if isinstance(one, Answered) and isinstance(one.answer, Problem)
+    ]
+    assert refused == [first.question_id]
+
+    client.withdraw(second)
+    assert previews(client.run_until_idle()) == []
+    assert memory(client) == before
+
+    writing(client)
+    client.forget(A)
+    assert previews(client.run_until_idle()) == []
+    writing(client)
+    client.send(UnloadModel())
+    events = client.run_until_idle()
+    assert previews(events) == []
+    assert stages(events) == []
+
+
+def test_preview_that_would_read_too_much_names_the_number_of_tokens(open_tiny: OpenTiny) -> None:
+    client = open_tiny("llama")
+    text = "The quick brown fox jumps over the lazy dog. " * 300
+    client.make_preview(replace(EDITED, messages=(user(text),)))
+    (preview,) = previews(client.run_until_idle())
+
+    assert preview.refusal is not None
+    number = int(preview.refusal.cause.split()[0].replace(",", ""))
+    assert number > MAX_PREVIEW_READ
+
+
+def test_preview_without_memory_is_refused_and_evicts_nothing(open_tiny: OpenTiny) -> None:
+    client = open_tiny("qwen3_5", audit_max_tokens=0)
+    ask(client, QUESTION)
+    cache_of(client).set_budget(cache_of(client).statistics().total_bytes + 100)
+    before = memory(client)
+    client.make_preview(EDITED)
+    (preview,) = previews(client.run_until_idle())
+
+    assert preview.refusal is not None
+    assert "memory" in preview.refusal.cause
+    assert memory(client) == before
+
+
+def test_preview_of_a_divided_model_is_refused(tiny_model: TinyModel) -> None:
+    config = EngineConfig(
+        use_openblas=False, cache_budget_bytes=1 << 28, saves_battery=False, idle_work=False
+    )
+    client = StagedClient(tiny_model("llama", Template.KEEPING), (1, 1), config)
+    client.make_preview(EDITED)
+    (preview,) = previews(client.run_until_idle())
+
+    assert preview.refusal is not None
+    assert "several Macs" in preview.refusal.cause
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("", 0),
+        ("A boat.", 0),
+        ("A boat. ", 1),
+        ("It costs 3.14 now. Yes?! “No.” So", 3),
+        ("1. First\n2. Second", 1),
+        ("好。可以吗？", 2),  # noqa: RUF001
+        ("... \n\n", 0),
+    ],
+)
+def test_sentences_are_counted_once_they_are_complete(text: str, number: int) -> None:
+    assert num_sentences(text) == number
