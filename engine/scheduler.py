@@ -102,7 +102,9 @@ class Scheduler:
         free = [w for w in waiting if w.request.side or w.request.conversation_id not in busy]
         if len(running) > self._max_running:
             return None
-        unread = {one.request.request_id for one in (*waiting, *reading)}
+        # If the first of several answers was cut off, one of the others reads the rest for all.
+        unread = {one.request.request_id for one in waiting}
+        unread |= {one.request.prompt_of for one in reading}
         free = [one for one in free if one.request.follows not in unread]
         if len(running) == self._max_running:  # one more place is for the shown conversation
             free = [one for one in free if self._is_shown(one)]

@@ -209,7 +209,7 @@ class Serving:
         if not is_alone:
             self._wait_for_decode()
             seconds = self._scheduler.piece_s
-        shares = self._waiting.is_followed(sequence.request.request_id)
+        shares = self._waiting.is_followed(sequence.request)
         read = partial(self.runner.read, sequence, seconds, shares=shares)
         self._deliver(sequence, attempt("prefill", read))
 

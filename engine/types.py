@@ -245,3 +245,8 @@ class Request:
     # True to leave the prefix cache unchanged: the request uses separate live caches, adds nothing
     # to the prefix cache and evicts nothing from it. Benchmarks use this for cold runs.
     side: bool = False
+
+    @property
+    def prompt_of(self) -> RequestId:
+        """The request that is the first with these messages: the followed one, else this one."""
+        return self.follows or self.request_id

@@ -130,6 +130,7 @@ def test_answers_follow_one_that_was_stopped_while_its_prompt_was_read(
 
     assert [one.reason for one in ended].count(FinishReason.CANCELLED) == 1
     assert len(ended) == 3
+    assert min(map(num_fed, ended[1:])) == 0, "both others read the rest of the prompt"
     hold_to_the_oracle(client, "qwen3_5", requests[1:])
 
 
