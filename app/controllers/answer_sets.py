@@ -7,10 +7,9 @@ If the user has picked one, the state of the others is dropped.
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 
 from app.bridge.engine_bridge import EngineBridge
-from app.controllers.chat import ChatController
 from app.controllers.turns import Turns
 from app.conversation.tree import NodeId
 from engine.types import ConversationId, answer_id
@@ -19,19 +18,25 @@ from engine.types import ConversationId, answer_id
 class AnswerSets(QObject):
     """The conversations with several running answers."""
 
-    def __init__(self, bridge: EngineBridge, turns: Turns, chat: ChatController) -> None:
+    # argument: ConversationId of a conversation whose several answers have all ended
+    ended = Signal(object)
+
+    def __init__(self, bridge: EngineBridge, turns: Turns) -> None:
+        """Connect to the turns. Create it before any controller that starts turns at the end of others.
+
+        The answers of the next turns have the same ids again.
+        """
         super().__init__()
         self._engine = bridge.engine
         self._turns = turns
-        self._chat = chat
         # The replies of the answers to one message, in the order of their numbers, until all have ended.
         self._replies: dict[ConversationId, tuple[NodeId, ...]] = {}
         # The reply that the user has picked of them
         self._picked: dict[ConversationId, NodeId] = {}
-        chat.picked.connect(self._on_picked)
         turns.activity_changed.connect(self._on_activity_changed)
 
-    def _on_picked(self, conversation_id: ConversationId, reply_id: NodeId) -> None:
+    def note_pick(self, conversation_id: ConversationId, reply_id: NodeId) -> None:
+        """Note that the user has picked one of several answers."""
         if conversation_id in self._replies:
             self._picked[conversation_id] = reply_id
 
@@ -50,4 +55,4 @@ class AnswerSets(QObject):
                 heir = conversation_id if is_kept else None
                 self._engine.forget(answer_id(conversation_id, number), heir=heir)
         # The engine reads ahead for the first answer only, and another one may be on show.
-        self._chat.next_turn_changed.emit(conversation_id)
+        self.ended.emit(conversation_id)

@@ -190,8 +190,9 @@ class ChatController(QObject):
             return replace(turn, conversation=conversation)
 
         has_begun = self._begin(conversation_id, message.text, plan, message.files, answers)
-        if answers > 1 and has_begun:
-            self._steps.note_answers(conversation_id, self._turns.replies_in(conversation_id))
+        replies = self._turns.replies_in(conversation_id)  # empty if the turns were refused at once
+        if answers > 1 and replies and has_begun:
+            self._steps.note_answers(conversation_id, replies)
         if has_begun and ids.user in self._desk.get(conversation_id).nodes:
             self.sent.emit(conversation_id, ids.user)
         return has_begun

@@ -171,8 +171,8 @@ class Core(QObject):
         self.undo = UndoList()
         self.presets = PresetsController(self.store, self.models, self.preferences, self.undo)
         self.folders = FoldersController(self.store, self.presets, self.undo, seams.origin)
+        self.answer_sets = AnswerSets(self.bridge, self.turns)
         self.chat = ChatController(self.desk, self.turns, self.models, self.undo, seams.origin)
-        self.answer_sets = AnswerSets(self.bridge, self.turns, self.chat)
         self.library = LibraryController(
             self.store, self.desk, self.turns, self.folders, self.undo, seams.origin
         )
@@ -315,6 +315,8 @@ class Core(QObject):
         self.chat_copies.copied.connect(self.chat_models.note_copy)
         self.library.selected.connect(self.preferences.set_selected)
         self.library.documents_changed.connect(self.chat.next_turn_changed)
+        self.chat.picked.connect(self.answer_sets.note_pick)
+        self.answer_sets.ended.connect(self.chat.next_turn_changed)
         self.store.purged.connect(self.storage.forget)
         self.storage.cleared.connect(self.server.clear_replies)
         for changing in (self.storage.cleared, self.storage.limited):

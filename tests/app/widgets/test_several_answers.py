@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 from PySide6.QtCore import Qt
@@ -10,14 +11,17 @@ from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
+from app.controllers import turns
 from app.controllers.refusal import Refusal
+from app.controllers.requests import UnseenPicturesError
 from app.conversation.preset import Preset
 from app.conversation.tree import Conversation, MessageStatus, NodeId, Setup, versions
 from app.widgets.commands import CommandId
 from app.widgets.menu import Menu
 from app.words import problems
 from engine.errors import OutOfMemoryError
-from engine.questions import Forget
+from engine.events import Submit
+from engine.questions import Ask, Forget
 from engine.types import answer_id
 from tests.fakes.rig import card
 from tests.fakes.stage import CTRL, Key, Stage
@@ -237,6 +241,38 @@ def test_message_sent_during_several_answers_is_sent_when_all_have_ended(stage: 
 
     assert stage.engine.submitted[-1].messages[-1].content == "And a ship?"
     assert stage.engine.submitted[-1].messages[-2].content == "one"
+
+
+def test_set_of_answers_that_begins_at_the_end_of_another_is_forgotten_too(stage: Stage) -> None:
+    stage.chat("A boat?", "Yes.")
+    regenerate(stage, 2)
+    assert stage.rig.chat.send(stage.current, "And a ship?", answers=3)
+    finish_all(stage, "one", "two")
+    chat = stage.current
+    assert len(stage.rig.turns.replies_in(chat)) == 3
+    ends = [command for command in stage.engine.commands if isinstance(command, Ask | Submit)]
+    forget = next(one for one in ends if isinstance(one, Ask) and isinstance(one.question, Forget))
+    submit = next(one for one in reversed(ends) if isinstance(one, Submit))
+    assert ends.index(forget) < ends.index(submit) - 1, "a new answer is forgotten"
+    finish_all(stage, "one", "two", "three")
+
+    assert [(one.conversation_id, one.heir) for one in forgotten(stage)] == [
+        (answer_id(chat, number), chat) for number in (2, 2, 3)
+    ]
+
+
+def test_several_answers_refused_at_once_leave_the_chat_usable(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = UnseenPicturesError("").problem
+    monkeypatch.setattr(turns, "problem_of_pictures", Mock(return_value=problem))
+    assert stage.rig.chat.send(stage.current, "A boat?", answers=2)
+    monkeypatch.undo()
+    stage.settle()
+    stage.edit.clear()
+    stage.chat("And a ship?", "Yes.")
+
+    assert stage.texts == ["And a ship?", "Yes."]
 
 
 def test_answered_is_reported_once_for_several_answers(stage: Stage) -> None:
