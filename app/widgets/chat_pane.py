@@ -157,12 +157,17 @@ class ChatPane(QWidget):
             self.transcript.edit_last()
 
     def escape(self) -> None:
-        """Handle Esc: close the find bar, the message edit or the answers, else stop the answer."""
+        """Handle Esc: close the find bar, the answers or the message edit, else stop the answer.
+
+        The answers may cover the editor of a message, which stays open.
+        """
         if self.find_bar.isVisible():
             self.find_bar.end()
+        elif self.reading.close_answers():
+            pass
         elif self.transcript.is_editing:
             self.transcript.end_editing()
-        elif not self.reading.close_answers():
+        else:
             self.stop()
 
     def _connect(self) -> None:

@@ -167,7 +167,8 @@ class ReadingArea(QStackedWidget):
         pane = self.pane or self._make_pane()
         message = conversation.nodes[answers.question]
         question = one_line(message.content, _QUESTION_LEN) or first_title(message)
-        had_focus = self._view.hasFocus()
+        # The focus may be in the editor of a message.
+        had_focus = self._view.isAncestorOf(self.window().focusWidget() or self)
         items = column_items(conversation, replies, self._core.turns.live)
         pane.show_answers(question, items)
         if self.currentWidget() is not pane:

@@ -12,6 +12,7 @@ from app.conversation.tree import NodeId, Setup
 from app.widgets.answers.column import AnswerColumn
 from app.widgets.answers.pane import AnswersPane
 from app.widgets.commands import CommandId
+from app.widgets.message_edit import MessageEdit
 from app.widgets.transcript.jump import JumpButton
 from app.widgets.transcript.rows.ranges import Range
 from app.widgets.transcript.rows.row import RowAction
@@ -197,6 +198,22 @@ def test_escape_closes_the_answers_which_go_on_and_a_line_shows_them_again(stage
     assert line.sentence.text().strip() == "1 answer to this message is still being written."
     finish(stage, 1)
     assert line.isHidden()
+
+
+def test_answers_cover_an_editor_whose_text_stays(stage: Stage) -> None:
+    stage.chat("A boat?", "Yes.")
+    stage.click(RowAction.EDIT)
+    (field,) = (one for one in stage.pane.view.findChildren(MessageEdit) if one.isVisible())
+    QTest.keyClicks(field, " Or a ship?")
+    regenerate(stage, 2)
+    first = columns(stage)[0].view
+    assert first.hasFocus()
+    QTest.keyClick(stage.edit, Key.Key_Escape)
+    stage.settle()
+    assert not first.isVisible()
+    assert field.isVisible()
+    assert field.toPlainText() == "A boat? Or a ship?"
+    assert field.hasFocus()
 
 
 def test_the_line_is_hidden_while_the_only_running_answer_is_on_show(stage: Stage) -> None:
