@@ -99,10 +99,12 @@ class ExchangeCommands(QObject):
 
     @property
     def _shown(self) -> Conversation:
-        """The conversation on show, with the text so far of a running answer."""
+        """The conversation on show, with the text so far of its running answers."""
         turns, conversation_id = self._core.turns, self._core.library.current
         conversation = self._core.desk.get(conversation_id)
-        live, reply_id = turns.live_in(conversation_id), turns.reply_in(conversation_id)
-        if live is None or reply_id is None:
-            return conversation
-        return stop_reply(conversation, reply_id, content=live.content, reasoning=live.reasoning)
+        for reply_id in turns.replies_in(conversation_id):
+            text = turns.live[reply_id]
+            conversation = stop_reply(
+                conversation, reply_id, content=text.content, reasoning=text.reasoning
+            )
+        return conversation

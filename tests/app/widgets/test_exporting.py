@@ -79,6 +79,21 @@ def test_chat_is_copied_and_exported_with_the_text_of_a_running_answer(
     assert stage.engine.running is not None
 
 
+def test_chat_is_exported_with_the_texts_of_several_running_answers(
+    stage: Stage, tmp_path: Path
+) -> None:
+    assert stage.rig.chat.send(stage.current, "One", answers=2)
+    for number, text in ((1, "It is 1"), (2, "It is 2")):
+        stage.engine.turn_to(number)
+        stage.engine.write(text)
+    stage.settle()
+    dialog_of(stage, CommandId.EXPORT).fileSelected.emit(str(tmp_path / "chat.json"))
+    stage.wait_until(lambda: stage.window.toast.text == "Exported to “chat.json”.")
+    exported = (tmp_path / "chat.json").read_text(encoding="utf-8")
+    assert "It is 1" in exported
+    assert "It is 2" in exported
+
+
 def test_chat_is_saved_as_pdf(stage: Stage, tmp_path: Path) -> None:
     stage.chat("Why: a/b?", "Because **b**.")
     dialog = dialog_of(stage, CommandId.SAVE_PDF)
