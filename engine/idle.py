@@ -232,12 +232,14 @@ class Idler:
             self._end_job()
 
     def drop_all(self, conversation_id: ConversationId) -> None:
-        """Cancel the read-ahead, the title and the preview of a conversation."""
+        """Cancel the read-ahead and the title of a conversation, and free its cached state.
+
+        Its preview begins again without this state. The app withdraws it if it is not wanted.
+        """
         self.drop(conversation_id)
         self._drop_title(conversation_id)
-        for task in (self._queue.preview, self._task):
-            if isinstance(task, PreviewTask) and task.conversation_id == conversation_id:
-                self._drop_preview()
+        if isinstance(self._task, PreviewTask) and self._task.conversation_id == conversation_id:
+            self.pause()
         self._refuse_lost()
 
     def make_way(self) -> None:

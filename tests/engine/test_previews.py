@@ -205,13 +205,21 @@ def test_newer_preview_a_withdrawal_and_an_unload_end_a_preview_and_free_its_mem
     assert memory(client) == before
 
     writing(client)
-    client.forget(A)
-    assert previews(client.run_until_idle()) == []
-    writing(client)
     client.send(UnloadModel())
     events = client.run_until_idle()
     assert previews(events) == []
     assert stages(events) == []
+
+
+def test_preview_begins_again_when_the_state_of_its_chat_is_forgotten(open_tiny: OpenTiny) -> None:
+    client = open_tiny("qwen3_5")
+    ask(client, QUESTION)
+    writing(client)
+    client.forget(A)
+    events = client.run_until_idle()
+    assert stages(events)[0] is PreviewStage.READING
+    assert len(previews(events)) == 1
+    assert memory(client).hot_bytes == 0
 
 
 def test_preview_that_would_read_too_much_names_the_number_of_tokens(open_tiny: OpenTiny) -> None:
