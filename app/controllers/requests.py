@@ -75,8 +75,8 @@ def make_request(  # noqa: PLR0913 (values with defaults)
     elif turn.answer > 1:
         sampling = replace(sampling, seed=(sampling.seed + turn.answer - 1) % (1 << 32))
     max_tokens = setup.max_tokens or MAX_TOKENS
-    if turn.plain is not None and turn.messages[-1].reply is not None:
-        max_tokens -= turn.messages[-1].reply.num_tokens
+    if turn.plain is not None:
+        max_tokens -= _num_tokens(turn.messages[-1])
     return Request(
         request_id=request_id,
         conversation_id=answer_id(turn.conversation.conversation_id, turn.answer),
@@ -250,15 +250,21 @@ def _begun(turn: Turn) -> Generation | None:
 def generation_of(request: Request, turn: Turn, facts: ModelFacts) -> Generation:
     """Return the Generation of a turn's reply. A continued reply keeps its time of reasoning."""
     begun = _begun(turn)
+    num_previewed = 0 if turn.plain is None else _num_tokens(turn.messages[-1])
     return Generation(
         model_path=facts.path,
         model_name=facts.name,
         template_hash=facts.template_hash,
         thinking=request.thinking,
         sampling=request.sampling,
-        max_tokens=request.max_tokens,
+        max_tokens=request.max_tokens + num_previewed,
         reasoning_s=begun.reasoning_s if begun else None,
     )
+
+
+def _num_tokens(begun: Message) -> int:
+    """Return the number of tokens of the preview with which a reply begins."""
+    return 0 if begun.reply is None else begun.reply.num_tokens
 
 
 def problem_with(status: ModelStatus) -> Problem:

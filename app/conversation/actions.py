@@ -231,7 +231,12 @@ def is_at_limit(reply: MessageNode) -> bool:
     generation = reply.generation
     if generation is None or generation.finish_reason is not FinishReason.LENGTH:
         return False
-    return generation.usage is not None and generation.usage.output_tokens >= generation.max_tokens
+    if generation.usage is None:
+        return False
+    # The tokens of a preview count for the limit, those of a reply before it was continued do not.
+    num_tokens = 0 if reply.reply is None else reply.reply.num_tokens
+    num_drawn = generation.usage.output_tokens
+    return num_drawn >= generation.max_tokens or num_tokens == generation.max_tokens
 
 
 def plan_continue(conv: Conversation, reply_id: NodeId, *, now: float) -> Turn:

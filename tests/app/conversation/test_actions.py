@@ -8,6 +8,7 @@ from app.conversation.actions import (
     EmptyMessageError,
     Turn,
     can_continue,
+    is_at_limit,
     messages_ahead,
     plan_continue,
     plan_edit,
@@ -314,6 +315,17 @@ def test_can_continue_only_cut_off_last_reply_with_text(
     assert can_continue(conv, turn.reply_id) == can
     after = plan_send(conv, "two", person.ids(), now=2.0).conversation
     assert not can_continue(after, turn.reply_id), "a message follows the reply"
+
+
+def test_tokens_of_a_preview_count_for_the_limit_of_a_reply() -> None:
+    person = ConversationWriter()
+    generation = replace(GENERATION, max_tokens=3)
+    turn = plan_send(person.conv, "one", person.ids(), now=1.0, generation=generation)
+    end = finished("Half", reason=FinishReason.LENGTH, token_ids=(1, 2, 3))
+    drawn = replace(end.usage, output_tokens=1)
+    conv = finish_reply(turn.conversation, turn.reply_id, replace(end, usage=drawn))
+
+    assert is_at_limit(conv.nodes[turn.reply_id])
 
 
 def test_continue_of_failed_reply_sends_its_text_without_token_ids() -> None:

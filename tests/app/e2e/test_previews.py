@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
-from app.conversation.tree import MessageStatus
+from app.conversation.tree import MessageStatus, NodeId
 from app.settings import Settings
 from app.viewmodels.models import ModelPhase
 from app.widgets.check_box import CheckBox
@@ -125,6 +125,10 @@ def test_answer_begins_with_the_preview_on_show(make_stage: MakeStage) -> None:
     assert stage.texts == ["One more", SEEN]
     stage.answer(" And so on.")
     assert stage.texts == ["One more", f"{SEEN} And so on."]
+    nodes = stage.rig.desk.get(stage.current).nodes
+    generation = nodes[NodeId(stage.items[-1].key)].generation
+    assert generation is not None
+    assert generation.max_tokens == previewed.max_tokens, "the limit is not that of the user"
     stage.run(CommandId.UNDO)
     stage.wait_until(lambda: stage.texts == ["One", "1"])
 
