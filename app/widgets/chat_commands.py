@@ -47,7 +47,7 @@ class ChatCommands(QObject):
             CommandId.REGENERATE: partial(transcript.regenerate_last, 1),
             CommandId.CONTINUE: transcript.continue_last,
             CommandId.EDIT_LAST: self._pane.edit_last,
-            CommandId.COPY_LAST: transcript.copy_last,
+            CommandId.COPY_LAST: self._copy_last,
             CommandId.WHY_READ: transcript.explain_reading,
             CommandId.DELETE_LAST: transcript.delete_last,
             CommandId.PREVIOUS_VERSION: lambda: self._step_version(-1),
@@ -116,6 +116,11 @@ class ChatCommands(QObject):
             self._pane.reading.step(step)
         else:
             self._pane.transcript.show_last_neighbour(step)
+
+    def _copy_last(self) -> None:
+        """Copy the answer in focus if several are side by side, else the last one."""
+        if not self._pane.reading.copy_answer():
+            self._pane.transcript.copy_last()
 
     def _toggle_side_by_side(self) -> None:
         answer = self._pane.transcript.last_versions

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import Signal
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from app.controllers.core import Core
@@ -100,6 +101,14 @@ class ReadingArea(QStackedWidget):
         """Move the focus to the answer `step` places further."""
         if self.pane is not None:
             self.pane.step(step)
+
+    def copy_answer(self) -> bool:
+        """Copy the answer in focus to the clipboard. Return False if no answers are on show."""
+        column = None if self.pane is None or not self.is_open else self.pane.focused
+        if column is None:
+            return False
+        QGuiApplication.clipboard().setText(column.view.text_of(column.item.key))
+        return True
 
     def use_to_continue(self) -> None:
         """Before a message is sent: use the answer in focus, unless an answer is running."""

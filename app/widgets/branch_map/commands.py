@@ -30,7 +30,7 @@ class BranchCommands(QObject):
     def _open(self) -> None:
         if self._window is None:
             core, pane = self._core, self._pane
-            self._window = BranchMapWindow(self._theme, core, pane.transcript, self._main)
+            self._window = BranchMapWindow(self._theme, core, pane, self._main)
             pane.view.verticalScrollBar().valueChanged.connect(self._window.note_place)
             self._window.ends_seen.connect(self._want_costs)
             core.branch_costs.changed.connect(self._show_costs)

@@ -19,11 +19,11 @@ from app.widgets.branch_map.compare_window import CompareWindow
 from app.widgets.branch_map.view import BranchMapView
 from app.widgets.button import Button
 from app.widgets.button_row import ButtonRow, Label
+from app.widgets.chat_pane import ChatPane
 from app.widgets.focus_ring import FocusRing
 from app.widgets.key_choices import native
 from app.widgets.menu import Menu, pop_up
 from app.widgets.own_windows import OwnWindow
-from app.widgets.transcript.binding import TranscriptBinding
 from app.widgets.window_size import keep_on_screen, within_screen
 from app.words import branches as words
 from engine.types import ConversationId
@@ -37,15 +37,13 @@ class BranchMapWindow(OwnWindow):
     # argument: the ids of the branches' ends whose cost is on show; empty once the window is closed
     ends_seen = Signal(list)
 
-    def __init__(
-        self, theme: Theme, core: Core, transcript: TranscriptBinding, parent: QWidget
-    ) -> None:
+    def __init__(self, theme: Theme, core: Core, pane: ChatPane, parent: QWidget) -> None:
         super().__init__(parent, Qt.WindowType.Window)
         self.setObjectName("branches")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._theme = theme
         self._core = core
-        self._transcript = transcript
+        self._pane = pane
         self._compare_window: CompareWindow | None = None  # created on first use
         self.summary = QLabel(self)
         self.smaller = Button(words.SMALLER, self)
@@ -88,7 +86,7 @@ class BranchMapWindow(OwnWindow):
         return self._core.desk.get(self._core.library.current)
 
     def _here(self) -> NodeId | None:
-        position = self._transcript.position
+        position = self._pane.transcript.position
         if position is not None and position.key in self.map.branches.shown:
             return NodeId(position.key)
         return self.map.branches.end_on_show
@@ -210,7 +208,7 @@ class BranchMapWindow(OwnWindow):
         chat, node = self._conversation.conversation_id, NodeId(node_id)
         if is_in_tree(self._conversation, node):
             self._core.chat.show_branch(chat, node)
-            self._transcript.show_message(chat, node)
+            self._pane.show_message(chat, node)
             self.note_place()
 
     def _go_to_current(self) -> None:

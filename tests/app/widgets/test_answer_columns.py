@@ -159,6 +159,8 @@ def test_keys_move_between_columns_and_return_uses_the_one_in_focus(stage: Stage
     stage.run(CommandId.NEXT_VERSION)
     second = columns(stage)[1]
     assert second.view.hasFocus()
+    stage.run(CommandId.COPY_LAST)
+    assert QGuiApplication.clipboard().text() == "A blue boat."
     assert second.use.property("kind") == "primary"
     assert columns(stage)[0].use.property("kind") is None
     stage.run(CommandId.NEXT_VERSION)

@@ -97,6 +97,20 @@ def test_click_shows_the_branch_and_scrolls_to_the_message(stage: Stage) -> None
     assert window.map.marks.here == position.key
 
 
+def test_click_shows_the_message_that_answers_side_by_side_cover(stage: Stage) -> None:
+    stage.chat("A boat?", "Yes.")
+    stage.run(CommandId.REGENERATE)
+    stage.answer("No.")
+    stage.run(CommandId.SIDE_BY_SIDE)
+    assert not stage.pane.view.isVisible()
+    stage.run(CommandId.BRANCH_MAP)
+    (window,) = stage.window.findChildren(BranchMapWindow)
+
+    click(stage, window, "A boat?")
+
+    assert stage.pane.view.isVisible()
+
+
 def test_message_at_the_top_of_the_transcript_is_marked_when_it_scrolls(stage: Stage) -> None:
     stage.window.resize(640, 480)
     window = branch_map(stage)
