@@ -14,7 +14,8 @@ from app.words import answers as words
 class AnswersLine(ChoiceLine):
     """The number of running answers of the shown chat, with a button that shows them side by side.
 
-    The line is hidden while they are side by side, and while all of them are in the transcript.
+    The line is hidden while they are side by side, while all of them are in the transcript, and while
+    the message that they answer is not.
     """
 
     def __init__(self, core: Core, area: ReadingArea, parent: QWidget) -> None:
@@ -32,8 +33,10 @@ class AnswersLine(ChoiceLine):
         running = self._core.turns.unstopped_in(chat)
         count = len(running) if running and not self._area.is_open else 0
         if count:
-            shown = {node.node_id for node in shown_path(self._core.desk.get(chat))}
-            count = 0 if shown.issuperset(running) else count
+            conversation = self._core.desk.get(chat)
+            shown = {node.node_id for node in shown_path(conversation)}
+            is_on_show = conversation.nodes[running[0]].parent in shown
+            count = count if is_on_show and not shown.issuperset(running) else 0
         self.show_text(words.still_written(count) if count else "")
 
     def _show(self) -> None:

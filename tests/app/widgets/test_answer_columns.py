@@ -230,6 +230,18 @@ def test_the_line_is_hidden_while_the_only_running_answer_is_on_show(stage: Stag
     assert stage.pane.answers_line.isHidden(), "an answer that was stopped counts as being written"
 
 
+def test_the_line_is_hidden_while_another_message_is_on_show(stage: Stage) -> None:
+    stage.chat("A boat?", "Yes.")
+    question = NodeId(stage.items[0].key)
+    assert stage.rig.chat.edit(stage.current, question, "A ship?")
+    stage.answer("No.")
+    regenerate(stage, 2)
+    stage.rig.chat.show_branch(stage.current, question)
+    stage.settle()
+    assert stage.texts == ["A boat?", "Yes."]
+    assert stage.pane.answers_line.isHidden()
+
+
 def test_answers_to_a_sent_message_are_shown_again_when_their_chat_returns(stage: Stage) -> None:
     assert stage.rig.chat.send(stage.current, "A boat?", answers=2)
     stage.settle()
