@@ -20,18 +20,19 @@ class AnswerSet:
     """The answers to one message that stand side by side.
 
     question: the message that they answer.
-    first: the first one that stands there; earlier versions are left out. None: every version.
+    begun: the answers with which the set began; earlier versions are left out. Empty: every version.
     """
 
     question: NodeId
-    first: NodeId | None = None
+    begun: tuple[NodeId, ...] = ()
 
     def replies(self, conversation: Conversation) -> tuple[NodeId, ...]:
         """Return the answers in order; () if the message is not on show or was deleted."""
         if all(node.node_id != self.question for node in shown_path(conversation)):
             return ()
         found = conversation.children.get(self.question, ())
-        return found[found.index(self.first) :] if self.first in found else found
+        first = next((at for at, one in enumerate(found) if one in self.begun), 0)
+        return found[first:]
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,16 +145,16 @@ class ReadingArea(QStackedWidget):
             self._known[conversation_id] = running
         added = [one for one in running if one not in before]
         if added and len(running) > 1:
-            self._begin(conversation_id, running[0])
+            self._begin(conversation_id, *running)
         elif added and self._leads_away(conversation_id, added[0]):
             del self._sets[conversation_id]
         if conversation_id == self._core.library.current:
             self._refresh()
 
-    def _begin(self, chat: ConversationId, first: NodeId) -> None:
-        question = self._core.desk.get(chat).nodes[first].parent
+    def _begin(self, chat: ConversationId, *begun: NodeId) -> None:
+        question = self._core.desk.get(chat).nodes[begun[0]].parent
         if question is not None:
-            self._open(chat, AnswerSet(question, first))
+            self._open(chat, AnswerSet(question, begun))
 
     def _leads_away(self, chat: ConversationId, reply: NodeId) -> bool:
         """Return True if a new reply answers another message than the answers that are on show."""

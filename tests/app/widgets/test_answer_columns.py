@@ -314,6 +314,15 @@ def test_stop_ends_one_answer_and_the_command_stops_all(stage: Stage) -> None:
     assert columns(stage)[3].item.is_running
 
 
+def test_versions_before_the_answers_stay_away_when_the_first_is_stopped(stage: Stage) -> None:
+    stage.chat("A boat?", "Yes.")
+    stage.engine.hold_start = True
+    regenerate(stage, 3)
+    stage.rig.chat.stop_reply(columns(stage)[0].item.key)
+    stage.settle()
+    assert [one.item.name for one in columns(stage)] == ["Answer 2", "Answer 3"]
+
+
 def test_marked_words_are_those_that_the_answer_in_focus_does_not_have(stage: Stage) -> None:
     stage.chat("A boat?", "Yes.")
     pane = regenerate(stage, 2)
