@@ -72,11 +72,19 @@ class ChatSteps:
         self, name: str, conversation_id: ConversationId, *, before: NodeId, after: NodeId
     ) -> Callable[[], object]:
         """Note that another version of a message is on show. Undo shows the version before again."""
+        return self._note_shown(name, conversation_id, before, (after,))
 
-        def show(node_id: NodeId) -> None:
-            self._open(conversation_id, lambda conversation: self._show(conversation, node_id))
+    def _note_shown(
+        self, name: str, conversation_id: ConversationId, before: NodeId, after: tuple[NodeId, ...]
+    ) -> Callable[[], object]:
+        """Add the undo that shows a version. Redo shows the first of `after` that is not deleted."""
 
-        return self._undo.add(name, lambda: show(before), conversation_id, redo=lambda: show(after))
+        def show(*node_ids: NodeId) -> None:
+            self._open(conversation_id, lambda conversation: self._show(conversation, node_ids))
+
+        return self._undo.add(
+            name, lambda: show(before), conversation_id, redo=lambda: show(*after)
+        )
 
     def note_turn(
         self,
@@ -88,9 +96,9 @@ class ChatSteps:
     ) -> None:
         """Note turns that added versions of a message. See forget_version().
 
-        Undo shows the version before again, and redo the first of the new ones.
+        Undo shows the version before again, and redo the first of the new ones that is there.
         """
-        undo = self.note_version(name, conversation_id, before=before, after=after[0])
+        undo = self._note_shown(name, conversation_id, before, after)
         self._new_versions[conversation_id] = _NewVersions(after, before, undo)
 
     def note_answers(self, conversation_id: ConversationId, node_ids: tuple[NodeId, ...]) -> None:
@@ -131,7 +139,7 @@ class ChatSteps:
             for one in gone:
                 left = delete_message(left, one, now=now)
             self._apply(show_version(left, kept if shown in gone or shown is None else shown))
-            if kept not in new.node_ids[:1] or new.before in gone:
+            if kept not in new.node_ids or new.before in gone:
                 self._drop_undo(new)
             if self._new_versions.get(conversation_id) is new:
                 del self._new_versions[conversation_id]
@@ -195,12 +203,12 @@ class ChatSteps:
             redo=lambda: self._open(conversation_id, put_again),
         )
 
-    def _show(self, conversation: Conversation, node_id: NodeId) -> None:
-        """Show a version, unless it is on show or was deleted."""
-        node = conversation.nodes.get(node_id)
-        is_gone = node is None or node.deleted_at is not None
-        if not is_gone and node not in shown_path(conversation):
-            self._apply(show_branch(conversation, node_id))
+    def _show(self, conversation: Conversation, node_ids: tuple[NodeId, ...]) -> None:
+        """Show the first of some versions that was not deleted, unless it is on show."""
+        found = (conversation.nodes.get(node_id) for node_id in node_ids)
+        node = next((one for one in found if one is not None and one.deleted_at is None), None)
+        if node is not None and node not in shown_path(conversation):
+            self._apply(show_branch(conversation, node.node_id))
 
     def _open_unless_running(
         self, conversation_id: ConversationId, act: Callable[[Conversation], None], cause: str

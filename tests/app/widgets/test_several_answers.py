@@ -160,6 +160,10 @@ def test_answer_stopped_before_its_first_word_leaves_the_versions_with_text(stag
 
     assert contents(stage, replies[0]) == ["Yes.", "two", "three"]
     assert stage.texts[-1] == "two"
+    stage.run(CommandId.UNDO)
+    assert stage.texts == ["A boat?", "Yes."]
+    stage.run(CommandId.REDO)
+    assert stage.texts == ["A boat?", "two"]
 
 
 @pytest.mark.parametrize("answers", [1, 3])
