@@ -107,7 +107,7 @@ class CacheStatistics:
     hot_bytes: int  # bytes of live caches, including K/V that tree nodes reference
     total_bytes: int  # kv_bytes + snapshot_bytes + hot_bytes
     budget_bytes: int
-    num_conversations: int  # number of conversations with state in memory
+    num_conversations: int  # number of chats with state in memory
     num_nodes: int
     num_snapshots: int
     num_hot: int  # number of live caches that no request is using
@@ -121,7 +121,7 @@ class CacheStatistics:
     disk_bytes: int = 0  # size of the cached state of all models on disk
     disk_model_bytes: int = 0  # the part of disk_bytes that belongs to the loaded model
     disk_records: int = 0  # number of files of the loaded model
-    disk_conversations: int = 0  # number of conversations with state on disk, for the loaded model
+    disk_conversations: int = 0  # number of chats with state on disk, for the loaded model
     disk_written_bytes: int = 0  # bytes written to disk since the model was loaded
     disk_written_today_bytes: int = 0
     disk_budget_bytes: int = 0  # highest size of all cached state on disk

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, NewType
@@ -17,6 +17,8 @@ MAX_DRAFTS: Final = 7  # highest number of drafts that one forward pass verifies
 RequestId = NewType("RequestId", str)
 ConversationId = NewType("ConversationId", str)
 
+# Begins the ids under which the documents of folders are read, for new chats in the folder.
+DOCUMENTS_PREFIX: Final = "documents:"
 # Ends the id of a chat and stands before the number of an answer in the id that answer_id returns.
 _ANSWER: Final = "/answer-"
 
@@ -36,6 +38,12 @@ def answer_id(chat_id: ConversationId, number: int) -> ConversationId:
 def chat_of(conversation_id: ConversationId) -> ConversationId:
     """Return the chat of an id that answer_id returned. Any other id is returned unchanged."""
     return ConversationId(conversation_id.partition(_ANSWER)[0])
+
+
+def num_chats(conversation_ids: Iterable[ConversationId]) -> int:
+    """Return the number of chats of conversation ids. The documents of a folder are no chat."""
+    chats = {chat_of(one) for one in conversation_ids}
+    return sum(not one.startswith(DOCUMENTS_PREFIX) for one in chats)
 
 
 def picture_digest(width: int, height: int, pixels: bytes) -> str:

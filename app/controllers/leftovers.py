@@ -11,12 +11,11 @@ from PySide6.QtCore import QObject
 from app.bridge.engine_bridge import EngineBridge
 from app.bridge.store_lane import StoreLane
 from app.controllers.desk import Desk
-from app.conversation.folder import DOCUMENTS_PREFIX
 from app.conversation.tree import TERMINAL_CHAT
 from app.server.known_chats import SERVER_PREFIX
 from engine.clients import ModelEvent
 from engine.events import ModelLoaded
-from engine.types import ConversationId
+from engine.types import DOCUMENTS_PREFIX, ConversationId
 
 
 class Leftovers(QObject):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final
 
 from app.conversation.attachments import MAX_DOCUMENTS, Attachment, digest_of
 from app.conversation.placement import FolderId
@@ -16,11 +15,9 @@ from app.conversation.text import clean_text, one_line
 from app.conversation.tree import Conversation, has_messages
 from app.words import folders as words
 from engine.questions import NextPrompt
-from engine.types import ConversationId
+from engine.types import DOCUMENTS_PREFIX, ConversationId
 
 FOLDER_NAME_LEN = 80
-# Beginning of the ids under which the engine keeps the state of documents. No conversation has such an id.
-DOCUMENTS_PREFIX: Final = "documents:"
 _DIGEST_LEN = 16  # hexadecimal digits
 
 

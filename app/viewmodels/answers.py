@@ -94,7 +94,6 @@ _OPTIONS: tuple[_Option, ...] = (
     _number(inspector.REPETITION, lambda one: one.sampling.repetition_penalty),
     _number(inspector.PRESENCE, lambda one: one.sampling.presence_penalty),
     _number(inspector.FREQUENCY, lambda one: one.sampling.frequency_penalty),
-    lambda generation: words.option(inspector.SEED, f"{generation.sampling.seed}"),
 )
 
 

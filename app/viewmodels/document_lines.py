@@ -145,7 +145,7 @@ def empty_chat_note(
     if is_without:
         return words.begins_without(count, folder.name)
     state = "" if status is None else short_state(status, model_name)
-    return words.reads_first(count, folder.name, state)
+    return words.begins_with(count, folder.name, state)
 
 
 @dataclass(frozen=True, slots=True)

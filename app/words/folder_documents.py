@@ -116,9 +116,9 @@ def row_tip(count: int, state: str) -> str:
     return f"{documents(count)} · {state}" if state else documents(count)
 
 
-def reads_first(count: int, folder: str, state: str) -> str:
+def begins_with(count: int, folder: str, state: str) -> str:
     """Return the note in an empty chat that begins with documents."""
-    line = f"Reads {documents(count)} of {folder} first"
+    line = f"Begins with {documents(count)} of {folder}"
     return f"{line}: {state}" if state else line
 
 

@@ -17,7 +17,7 @@ from engine.cache.layout import Layout
 from engine.cache.radix import RadixTree
 from engine.cache.snapshot import Snapshot
 from engine.questions import CacheStatistics
-from engine.types import ConversationId
+from engine.types import ConversationId, num_chats
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class Holdings:
             hot_bytes=ledger.hot_bytes,
             total_bytes=ledger.total_bytes,
             budget_bytes=budget_bytes,
-            num_conversations=len(in_use.union(*(node.users for node in nodes))),
+            num_conversations=num_chats(in_use.union(*(node.users for node in nodes))),
             num_nodes=len(nodes),
             num_snapshots=sum(node.snapshot is not None for node in nodes),
             num_hot=len(self.parked),

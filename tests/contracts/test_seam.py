@@ -27,9 +27,9 @@ from tests.contracts.sources import ROOT, parsed, statements
 # questions that concern one of them, tool calls, formats of answers, scores of tokens, and the error of a
 # template that refuses the messages. HeldChats and HeldChat are what the window about memory shows.
 # Four for pictures: Picture and its digest, and the question how many tokens they take, with its answer.
-# Two for several answers to one message: the ids under which the engine writes them.
+# Two for several answers to one message, one for documents of folders: ids under which the engine works.
 # Three for previews of answers: the preview, and the event and the stage that tell of its progress.
-MAX_NAMES = 100
+MAX_NAMES = 101
 # Child processes, their frames and opened files are not parts of the engine.
 NOT_COUNTED = (
     "engine.plain_file",

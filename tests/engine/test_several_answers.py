@@ -11,6 +11,7 @@ import pytest
 from engine.cache.radix import path_run
 from engine.events import Cancel, PrefillProgress, RequestFinished, RequestStarted, Submit
 from engine.types import (
+    DOCUMENTS_PREFIX,
     ConversationId,
     FinishReason,
     Message,
@@ -19,6 +20,7 @@ from engine.types import (
     SamplingParams,
     answer_id,
     chat_of,
+    num_chats,
 )
 from tests.fakes.asking import cache_of, reply_of, user
 from tests.fakes.engine_fixtures import OpenTiny
@@ -151,3 +153,9 @@ def test_followers_of_the_shown_chat_start_before_older_requests_of_other_chats(
     started = [one.request_id for one in events if isinstance(one, RequestStarted)]
 
     assert started[:3] == [first.request_id, followers[0].request_id, followers[1].request_id]
+
+
+def test_answers_of_a_chat_and_documents_of_folders_are_no_chats() -> None:
+    documents = ConversationId(f"{DOCUMENTS_PREFIX}work:1")
+
+    assert num_chats([CHAT, answer_id(CHAT, 2), answer_id(CHAT, 3), documents]) == 1

@@ -41,7 +41,7 @@ from engine.cache.prefix_cache import PrefixCache
 from engine.cache.shares import Shares
 from engine.cache.snapshot import Snapshot
 from engine.errors import attempt
-from engine.types import ConversationId
+from engine.types import ConversationId, num_chats
 
 log = logging.getLogger(__name__)
 
@@ -346,7 +346,7 @@ class DiskTier:
             nbytes=self._index.nbytes,
             other_bytes=self._writer.other_bytes,
             num_records=len(self._index.entries),
-            num_conversations=len(self._index.users()),
+            num_conversations=num_chats(map(ConversationId, self._index.users())),
             written_bytes=self._writer.written,
             written_today_bytes=self._writer.daily.nbytes,
             read_bytes=self._read,

@@ -85,13 +85,13 @@ def test_every_state_has_a_line_a_mark_and_a_note() -> None:
         assert (mark.state is ChatState.DISK) is (state is DocumentState.ON_DISK)
         assert mark.text.startswith("2 documents · 60,000 tokens, ")
         note = empty_chat_note(FOLDER, status, "Tiny", is_without=False)
-        assert note.startswith("Reads 2 documents of Work first: 60,000 tokens, ")
+        assert note.startswith("Begins with 2 documents of Work: 60,000 tokens, ")
 
 
 def test_unknown_status_claims_no_state() -> None:
     assert folder_mark(1, None, "").text == "1 document"
     note = empty_chat_note(FOLDER, None, "", is_without=False)
-    assert note == "Reads 2 documents of Work first"
+    assert note == "Begins with 2 documents of Work"
     assert [row.details for row in document_rows(FOLDER, None, {})] == ["", ""]
 
 

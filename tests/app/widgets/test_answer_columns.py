@@ -86,8 +86,7 @@ def test_a_set_of_answers_covers_the_transcript_and_streams_side_by_side(stage: 
     write(stage, "Red", "Blue", "Green")
     assert shown_texts(stage) == ["Red", "Blue", "Green"]
     assert [one.heading.text() for one in columns(stage)] == ["Answer 2", "Answer 3", "Answer 4"]
-    seeds = [request.sampling.seed for request in stage.engine.submitted[-3:]]
-    assert [one.differs.text() for one in columns(stage)] == [f"Seed {seed}" for seed in seeds]
+    assert [one.differs.text() for one in columns(stage)] == [""] * 3
     write(stage, " ship", " ship", " ship")
     assert shown_texts(stage) == ["Red ship", "Blue ship", "Green ship"]
     finish(stage, 3)

@@ -240,7 +240,7 @@ def test_empty_chat_of_the_folder_says_what_is_read_first_and_can_do_without(
     set_status(stage, monkeypatch, folder_id, state=DocumentState.IN_MEMORY)
     note = stage.pane.empty.documents
     assert note.isVisible()
-    assert note.sentence.text() == "Reads 2 documents of Work first: 60,000 tokens, ready"
+    assert note.sentence.text() == "Begins with 2 documents of Work: 60,000 tokens, ready"
     note.toggle_button.click()
     stage.settle()
     assert note.sentence.text() == "Begins without the 2 documents of Work"
