@@ -156,6 +156,15 @@ def mapped(stage: Stage) -> bool:
     return window is not None and window.isVisible()
 
 
+def num_answering(stage: Stage) -> int:
+    """Return the number of running answers of the chat on show. Stop them."""
+    count = len(stage.core.turns.replies_in(stage.current))
+    stage.core.chat.stop(stage.current)
+    stage.settle()
+    stage.pane.reading.close_answers()
+    return count
+
+
 def zoom(stage: Stage) -> int:
     return stage.rig.core.preferences.value.text_zoom
 
@@ -218,6 +227,16 @@ CASES = {
     CommandId.FULL_SCREEN: KeyCase(nothing, lambda stage: stage.window.isFullScreen()),
     CommandId.STOP: KeyCase(answering, lambda stage: stage.items[-1].status is ItemStatus.STOPPED),
     CommandId.REGENERATE: KeyCase(talked, lambda stage: stage.items[-1].version.count == 2),
+    **{
+        id_: KeyCase(talked, lambda stage, count=count: num_answering(stage) == count)
+        for count, id_ in (
+            (2, CommandId.REGENERATE_2),
+            (3, CommandId.REGENERATE_3),
+            (4, CommandId.REGENERATE_4),
+        )
+    },
+    CommandId.SEND_2: KeyCase(typed, lambda stage: num_answering(stage) == 2),
+    CommandId.SIDE_BY_SIDE: KeyCase(answered_twice, lambda stage: stage.pane.reading.is_open),
     CommandId.CONTINUE: KeyCase(
         stopped, lambda stage: stage.items[-1].status is ItemStatus.STREAMING
     ),
@@ -275,7 +294,8 @@ TOGETHER = (
     ),
     (CommandId.NEXT_CHAT, CommandId.PREVIOUS_CHAT, CommandId.BACK, CommandId.FORWARD),
     (CommandId.QUIT, CommandId.STOP, CommandId.CONTINUE),
-    (CommandId.PREVIOUS_VERSION, CommandId.NEXT_VERSION),
+    (CommandId.REGENERATE_2, CommandId.REGENERATE_3, CommandId.REGENERATE_4, CommandId.SEND_2),
+    (CommandId.PREVIOUS_VERSION, CommandId.NEXT_VERSION, CommandId.SIDE_BY_SIDE),
 )
 GROUPS = (*TOGETHER, *((one,) for one in CASES if all(one not in group for group in TOGETHER)))
 BY_ID = {command.id: command for command in KEYED}
