@@ -1,10 +1,11 @@
 """Priority of requests, and the time slice for prefill between two decode steps.
 
 The module uses neither mlx nor threads. Requests of the conversation that the window shows have
-priority, with all answers that are written there at once. All other requests are ordered by arrival. Only one prompt is fed at a time. If a request
-with priority arrives, its prompt interrupts the prompt that is being fed. So does a prompt with few
-tokens to feed, of any conversation: it costs the other one few passes, and would else wait for all
-of them. The interrupted prompt keeps its caches, and is fed further once the other prompt is complete.
+priority, with all answers that are written there at once. All other requests are ordered by arrival.
+Only one prompt is fed at a time. If a request with priority arrives, its prompt interrupts the prompt
+that is being fed. So does a prompt with few tokens to feed, of any conversation: it costs the other
+one few passes, and would else wait for all of them. The interrupted prompt keeps its caches, and is
+fed further once the other prompt is complete.
 
 While answers are being decoded, a prompt is fed in pieces between two decode steps.
 `Scheduler.piece_s` limits the duration of a piece, so that the pause of an answer stays below
@@ -159,7 +160,7 @@ class Scheduler:
 
 
 def _adds_little(request: Request) -> bool:
-    """Return True if the messages that the model has not read are short, or if another request reads them."""
+    """Return True if the messages that the model has not read are short, or read by another request."""
     if request.follows is not None:
         return True
     unread = request.new_messages | request.foreign_messages
