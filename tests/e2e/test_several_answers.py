@@ -52,7 +52,9 @@ def test_prompt_of_three_answers_is_read_once_and_the_next_question_replays_noth
     plans = [plan_of(conversation.nodes[one]) for one in replies]
     assert [one.read + one.replayed for one in plans] == [plans[0].prompt_tokens, 0, 0]
 
-    real.core.chat.pick(real.current, replies[2])
+    answers = real.pane.reading.pane
+    assert answers is not None
+    answers.columns[2].use.click()
     real.type("And about rope?")
     QTest.keyClick(real.edit, Qt.Key.Key_Return)
     wait_for_answers(real)
