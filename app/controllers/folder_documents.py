@@ -271,12 +271,21 @@ class FolderDocuments(QObject):
         if self._is_over or self._held is None or not self._folders.are_loaded:
             return
         outdated = {one for one in self._held.keys() | self.ids if self._is_outdated(one)}
-        for name in outdated:
+        # Other models keep on disk what they have read. An id with no state of this model may be theirs.
+        forgotten = {one for one in outdated if one in self._held or self._is_gone(one)}
+        for name in forgotten:
             self._engine.forget(name)
         if outdated:
             self._held = {name: held for name, held in self._held.items() if name not in outdated}
             self._set_ids(self.ids - outdated)
+        if forgotten:
             self._reports.ask()
+
+    def _is_gone(self, name: ConversationId) -> bool:
+        """Return True if the folder of an id has no documents any more, or is deleted."""
+        folder_id = documents_of(name)
+        folder = None if folder_id is None else self._folders.get(folder_id)
+        return folder is None or not folder.documents
 
     def _is_outdated(self, name: ConversationId) -> bool:
         folder_id = documents_of(name)

@@ -7,13 +7,14 @@ from dataclasses import replace
 from app.conversation.attachments import make_attachment
 from app.conversation.folder import Folder, FolderDocument
 from app.conversation.placement import FolderId
-from app.conversation.tree import shown_path
+from app.conversation.tree import Setup, shown_path
 from app.settings import Settings
 from app.viewmodels.folder_documents import DocumentState, FolderDocumentsStatus
 from engine.events import IdleKind, IdleStopped, IdleWorking
 from engine.questions import Forget, HeldChat, HeldChats, ReportChats
 from engine.types import ConversationId
 from tests.app.conftest import MakeStage
+from tests.fakes.rig import FakeCatalog, card
 from tests.fakes.stage import Stage
 
 ONE, TWO, THREE = (
@@ -40,9 +41,8 @@ def documents_id(stage: Stage) -> ConversationId:
     return name
 
 
-def report(stage: Stage, name: ConversationId, *, memory: int = 0, disk: int = 0) -> None:
-    """Let the engine report the state of documents."""
-    held = HeldChat(
+def held(name: ConversationId, *, memory: int = 0, disk: int = 0) -> HeldChat:
+    return HeldChat(
         conversation_id=name,
         memory_bytes=memory * 1000,
         memory_tokens=memory,
@@ -51,13 +51,17 @@ def report(stage: Stage, name: ConversationId, *, memory: int = 0, disk: int = 0
         is_pinned=True,
         is_in_use=False,
     )
-    stage.rig.core.memory_map.ask()
-    report_all(stage, held)
 
 
-def report_all(stage: Stage, *held: HeldChat, budget: int = 10**12) -> None:
+def report(stage: Stage, name: ConversationId, *, memory: int = 0, disk: int = 0) -> None:
+    """Let the engine report the state of documents."""
     stage.rig.core.memory_map.ask()
-    stage.engine.answer(ReportChats, HeldChats(chats=held, budget_bytes=budget))
+    report_all(stage, held(name, memory=memory, disk=disk))
+
+
+def report_all(stage: Stage, *chats: HeldChat, budget: int = 10**12) -> None:
+    stage.rig.core.memory_map.ask()
+    stage.engine.answer(ReportChats, HeldChats(chats=chats, budget_bytes=budget))
     stage.settle()
 
 
@@ -199,7 +203,8 @@ def test_changed_documents_are_read_again_and_the_old_state_is_forgotten(stage: 
     assert stage.engine.read_aheads[-1].conversation_id == new
     assert core.documents.ids == {old, new}, "the beginning stays pinned until all is read"
     stage.rig.origin.time_s += 61
-    report(stage, new, memory=status(stage, folder).num_tokens or 0)
+    ready = held(new, memory=status(stage, folder).num_tokens or 0)
+    report_all(stage, held(old, memory=1000), ready)
     assert core.documents.ids == {new}
     assert [one.conversation_id for one in forgotten(stage)] == [old]
 
@@ -220,6 +225,25 @@ def test_deleted_folder_forgets_its_documents_later(stage: Stage) -> None:
     report(stage, name, memory=2000)
     assert [one.conversation_id for one in forgotten(stage)] == [name]
     assert not core.documents.ids
+
+
+def test_state_for_another_model_is_kept(make_stage: MakeStage) -> None:
+    other = card("Other-4B")
+    stage = make_stage(catalog=FakeCatalog([card("Qwen3-0.6B"), other]))
+    core = stage.rig.core
+    core.presets.set_new_chats("", Setup(thinking=True))
+    folder = add_folder(stage, ONE)
+    first = documents_id(stage)
+    report(stage, first, disk=status(stage, folder).num_tokens or 0)
+    stage.engine.facts = replace(stage.engine.facts, has_thinking=False)
+    core.models.choose(other.path)
+    stage.wait_until(lambda: len(core.documents.ids) == 2)
+    (second,) = core.documents.ids - {first}
+    stage.wait_until(lambda: status(stage, folder).num_tokens is not None)
+    stage.rig.origin.time_s += 61
+    report(stage, second, memory=status(stage, folder).num_tokens or 0)
+    assert core.documents.ids == {second}
+    assert not forgotten(stage), "a Forget deletes the state of all models"
 
 
 def forgotten(stage: Stage) -> list[Forget]:
