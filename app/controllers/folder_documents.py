@@ -29,10 +29,10 @@ from app.controllers.models import ModelsController
 from app.controllers.origin import Origin
 from app.controllers.preferences import Preferences
 from app.controllers.reading_rate import ReadingRate
-from app.controllers.requests import next_turn
+from app.controllers.requests import next_turn, turn_without_draft
 from app.conversation.folder import Folder, documents_id, documents_of
 from app.conversation.placement import FolderId
-from app.conversation.tree import new_conversation
+from app.conversation.tree import Conversation, new_conversation
 from app.viewmodels.folder_documents import (
     DocumentState,
     FolderDocumentsStatus,
@@ -145,20 +145,26 @@ class FolderDocuments(QObject):
     def expect(self, turn: NextPrompt) -> bool:
         """Read documents soon, because a new chat that begins with them is on show.
 
-        Return True if the chat begins with nothing else. It then needs no reading of its own.
+        Return True if the chat begins with nothing else. It then needs no reading of its own, also if
+        the user has paused that of the documents.
         """
         for folder_id, documents in self._known.items():
-            is_same = replace(documents.turn, conversation_id=turn.conversation_id) == turn
-            if (
-                is_same
-                and turn.messages
-                and folder_id not in self._preferences.value.paused_documents
-            ):
+            if turn.messages and _is_same(turn, documents.turn):
                 if self._reading_of(documents) is None:
                     documents.is_sent = documents.is_fetched = False
                     self._read(folder_id)
                 return True
         return False
+
+    def are_start_of(self, conversation: Conversation, folder_id: FolderId) -> bool:
+        """Return True if the next prompt of a chat begins as new chats in a folder do.
+
+        If not, for example because of another system prompt, the chat can't use the state of the documents.
+        """
+        known = self._known.get(folder_id)
+        if known is None or self._facts is None:
+            return True
+        return _is_same(turn_without_draft(conversation, self._facts), known.turn)
 
     # Beginnings of new chats
 
@@ -363,6 +369,11 @@ class FolderDocuments(QObject):
 
 
 _READY = (DocumentState.IN_MEMORY, DocumentState.ON_DISK)
+
+
+def _is_same(one: NextPrompt, other: NextPrompt) -> bool:
+    """Return True if two prompts differ only in their conversations."""
+    return replace(one, conversation_id=other.conversation_id) == other
 
 
 def _folder_of(event: IdleWorking | None) -> FolderId | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from app.controllers.requests import next_turn
 from app.conversation.attachments import make_attachment
 from app.conversation.folder import Folder, FolderDocument
 from app.conversation.placement import FolderId
@@ -144,10 +145,14 @@ def test_empty_chat_leaves_reading_to_the_documents(stage: Stage) -> None:
     sent = len(stage.engine.read_aheads)
     stage.wait_until(lambda: len(stage.engine.read_aheads) > sent)
     assert stage.engine.read_aheads[-1].conversation_id == documents_id(stage)
+    report(stage, documents_id(stage), memory=status(stage, folder).num_tokens or 0)
+    note = stage.pane.empty.documents.sentence
+    assert note.text().endswith("ready")
     # With a prompt of its own, the chat does not begin like the others.
     core.chat.set_system_prompt(core.library.current, "Be brief.")
     stage.wait_until(lambda: stage.engine.read_aheads[-1].conversation_id == core.library.current)
     assert stage.engine.read_aheads[-1].messages[-1].content.startswith("File: one .txt")
+    assert note.text() == "Reads 1 document of Work first"
 
 
 def test_chat_without_messages_follows_its_folder(stage: Stage) -> None:
@@ -261,6 +266,18 @@ def test_paused_documents_are_not_read(stage: Stage) -> None:
     assert stage.engine.read_aheads[-1].displaces
     core.documents.pause(folder.folder_id, True)
     assert not stage.engine.read_aheads[-1].messages, "the command is withdrawn"
+
+
+def test_paused_documents_are_not_read_for_an_empty_chat_either(stage: Stage) -> None:
+    folder = add_folder(stage, ONE)
+    core = stage.rig.core
+    core.documents.pause(folder.folder_id, True)
+    report_all(stage)
+    core.library.new_chat(folder.folder_id)
+    stage.settle()
+    turn = next_turn(core.desk.get(core.library.current), stage.engine.facts)
+    assert core.documents.expect(turn), "the chat needs no reading of its own"
+    assert not [one for one in stage.engine.read_aheads if one.messages]
 
 
 def test_forgotten_documents_are_paused(stage: Stage) -> None:
