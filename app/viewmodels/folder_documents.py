@@ -31,7 +31,6 @@ class DocumentStatus:
     """A document of a folder, for the model in use."""
 
     name: str
-    digest: str  # of its text
     num_tokens: int | None  # None if they are not counted
     state: DocumentState
 
@@ -125,7 +124,6 @@ def documents_status(  # noqa: PLR0913 (the state depends on each)
         documents=tuple(
             DocumentStatus(
                 name=document.attachment.name,
-                digest=document.attachment.digest,
                 num_tokens=sizes[place] if place < len(sizes) else None,
                 state=states[place] if place < len(states) else state,
             )

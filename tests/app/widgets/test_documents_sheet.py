@@ -92,9 +92,7 @@ def set_status(
         folder_id=folder_id,
         name=folder.name,
         documents=tuple(
-            DocumentStatus(
-                name=one.attachment.name, digest=one.attachment.digest, num_tokens=1200, state=state
-            )
+            DocumentStatus(name=one.attachment.name, num_tokens=1200, state=state)
             for one in folder.documents
         ),
         state=state,

@@ -303,6 +303,20 @@ def test_documents_that_do_not_fit_are_told(stage: Stage) -> None:
     assert status(stage, folder).state is DocumentState.NO_MEMORY
 
 
+def test_file_that_is_too_long_beside_the_documents_has_its_own_size(stage: Stage) -> None:
+    long = FolderDocument(attachment=make_attachment("book.txt", "text", "word " * 20_000))
+    folder = add_folder(stage, ONE, long)
+    core = stage.rig.core
+    core.library.new_chat(folder.folder_id)
+    stage.settle()
+    file = make_attachment("log.txt", "text", "line " * 60_000)
+    core.chat.set_attachments(core.library.current, (file,))
+    stage.settle()
+    (chip,) = core.attachments.chips
+    assert chip.details == "75,006 tokens"
+    assert core.attachments.excess is not None
+
+
 def test_documents_and_choices_last_over_a_restart(make_stage: MakeStage) -> None:
     first = make_stage()
     folder = add_folder(first, ONE, TWO)
