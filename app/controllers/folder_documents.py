@@ -38,6 +38,7 @@ from app.viewmodels.folder_documents import (
     FolderDocumentsStatus,
     Held,
     documents_status,
+    state_bytes,
 )
 from engine.clients import ModelEvent, RequestEvent
 from engine.commands import Asked
@@ -127,7 +128,7 @@ class FolderDocuments(QObject):
             counted=None if known is None else known.counted,
             is_far_too_long=known is not None and not known.turn.messages,
             held=self._held_of(known),
-            budget_bytes=self._budget,
+            budget_bytes=self._budget_for(folder_id),
             num_reading=None if reading is None else start,
             seconds_left=None if time is None else time.seconds,
             is_paused=folder_id in settings.paused_documents,
@@ -150,6 +151,9 @@ class FolderDocuments(QObject):
         """
         for folder_id, documents in self._known.items():
             if turn.messages and _is_same(turn, documents.turn):
+                status = self.status(folder_id)
+                if status is not None and status.state is DocumentState.NO_MEMORY:
+                    return False
                 if self._reading_of(documents) is None:
                     documents.is_sent = documents.is_fetched = False
                     self._read(folder_id)
@@ -242,6 +246,22 @@ class FolderDocuments(QObject):
     def _read_all(self) -> None:
         for folder_id in self._known:
             self._read(folder_id)
+
+    def _budget_for(self, folder_id: FolderId) -> int:
+        """Return the bytes in memory that the documents of a folder may use. 0: not known yet.
+
+        Documents of other folders that are ready or will be reduce them if nothing is kept on disk. Else
+        two folders would displace each other, and both would be read again after each answer.
+        """
+        if self._facts is None or self._budget == 0 or self._preferences.value.keep_on_disk:
+            return self._budget
+        others = 0
+        for other, documents in self._known.items():
+            if other != folder_id and documents.counted is not None:
+                num_tokens = documents.counted.num_tokens
+                if documents.is_sent or self._held_of(documents).memory_tokens >= num_tokens:
+                    others += state_bytes(num_tokens, self._facts)
+        return max(1, self._budget - others)
 
     def _held_of(self, documents: _Documents | None) -> Held:
         if documents is None or self._held is None:

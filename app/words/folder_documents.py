@@ -38,7 +38,7 @@ NO_MODEL: Final = "no model is loaded"
 PAUSED: Final = "paused"
 READING_OFF: Final = f"read with the first message: {commands.READ_AHEAD} is off"
 LATER: Final = "waiting to be read"
-NO_MEMORY: Final = "too large for the memory for chats, so each new chat reads them"
+NO_MEMORY: Final = "no room in the memory for chats, so each new chat reads them"
 
 # The choice of an empty chat.
 WITHOUT: Final = "Without Documents"

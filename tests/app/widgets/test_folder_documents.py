@@ -10,7 +10,7 @@ from app.conversation.folder import Folder, FolderDocument
 from app.conversation.placement import FolderId
 from app.conversation.tree import Setup, shown_path
 from app.settings import Settings
-from app.viewmodels.folder_documents import DocumentState, FolderDocumentsStatus
+from app.viewmodels.folder_documents import DocumentState, FolderDocumentsStatus, state_bytes
 from engine.events import IdleKind, IdleStopped, IdleWorking
 from engine.questions import Forget, HeldChat, HeldChats, ReportChats
 from engine.types import ConversationId
@@ -234,7 +234,7 @@ def test_deleted_folder_forgets_its_documents_later(stage: Stage) -> None:
 
 def test_state_for_another_model_is_kept(make_stage: MakeStage) -> None:
     other = card("Other-4B")
-    stage = make_stage(catalog=FakeCatalog([card("Qwen3-0.6B"), other]))
+    stage = make_stage(catalog=FakeCatalog((card("Qwen3-0.6B"), other)))
     core = stage.rig.core
     core.presets.set_new_chats("", Setup(thinking=True))
     folder = add_folder(stage, ONE)
@@ -315,6 +315,26 @@ def test_file_that_is_too_long_beside_the_documents_has_its_own_size(stage: Stag
     (chip,) = core.attachments.chips
     assert chip.details == "75,006 tokens"
     assert core.attachments.excess is not None
+
+
+def test_two_folders_do_not_displace_each_other_without_a_disk(make_stage: MakeStage) -> None:
+    stage = make_stage(settings=Settings(keep_on_disk=False))
+    first, second = add_folder(stage, ONE), add_folder(stage, TWO)
+    (name,) = (one for one in stage.rig.core.documents.ids if first.folder_id in one)
+    num_tokens = status(stage, first).num_tokens or 0
+    budget = state_bytes(num_tokens, stage.engine.facts) * 3 // 2
+    for number in range(2):
+        report_all(stage, *[held(name, memory=num_tokens)] * number, budget=budget)
+        stage.chat("Hello", "Hi")
+    report_all(stage, held(name, memory=num_tokens), budget=budget)
+    sent = [one.conversation_id for one in stage.engine.read_aheads if one.displaces]
+    assert sent == [name]
+    assert status(stage, second).state is DocumentState.NO_MEMORY
+    # The second one is read for a new chat that is on show.
+    stage.rig.core.library.new_chat(second.folder_id)
+    stage.settle()
+    turn = next_turn(stage.rig.core.desk.get(stage.rig.core.library.current), stage.engine.facts)
+    assert not stage.rig.core.documents.expect(turn)
 
 
 def test_documents_and_choices_last_over_a_restart(make_stage: MakeStage) -> None:
