@@ -29,7 +29,7 @@ from app.controllers.models import ModelsController
 from app.controllers.origin import Origin
 from app.controllers.preferences import Preferences
 from app.controllers.reading_rate import ReadingRate
-from app.controllers.requests import next_turn, turn_without_draft
+from app.controllers.requests import is_same_prompt, next_turn, turn_without_draft
 from app.conversation.folder import Folder, documents_id, documents_of
 from app.conversation.placement import FolderId
 from app.conversation.tree import Conversation, new_conversation
@@ -146,11 +146,10 @@ class FolderDocuments(QObject):
     def expect(self, turn: NextPrompt) -> bool:
         """Read documents soon, because a new chat that begins with them is on show.
 
-        Return True if the chat begins with nothing else. It then needs no reading of its own, also if
-        the user has paused that of the documents.
+        Return True if the chat begins with nothing else: it needs no reading of its own, even if paused.
         """
         for folder_id, documents in self._known.items():
-            if turn.messages and _is_same(turn, documents.turn):
+            if turn.messages and is_same_prompt(turn, documents.turn):
                 status = self.status(folder_id)
                 if status is not None and status.state is DocumentState.NO_MEMORY:
                     return False
@@ -161,14 +160,11 @@ class FolderDocuments(QObject):
         return False
 
     def are_start_of(self, conversation: Conversation, folder_id: FolderId) -> bool:
-        """Return True if the next prompt of a chat begins as new chats in a folder do.
-
-        If not, for example because of another system prompt, the chat can't use the state of the documents.
-        """
+        """Return True if a chat can use the state of the documents: its system prompt is the same, too."""
         known = self._known.get(folder_id)
         if known is None or self._facts is None:
             return True
-        return _is_same(turn_without_draft(conversation, self._facts), known.turn)
+        return is_same_prompt(turn_without_draft(conversation, self._facts), known.turn)
 
     # Beginnings of new chats
 
@@ -250,17 +246,21 @@ class FolderDocuments(QObject):
     def _budget_for(self, folder_id: FolderId) -> int:
         """Return the bytes in memory that the documents of a folder may use. 0: not known yet.
 
-        Documents of other folders that are ready or will be reduce them if nothing is kept on disk. Else
-        two folders would displace each other, and both would be read again after each answer.
+        Without a disk, they leave room for those of other folders: else folders that do not fit together
+        would displace each other, and all would be read again after each answer.
         """
         if self._facts is None or self._budget == 0 or self._preferences.value.keep_on_disk:
             return self._budget
-        others = 0
-        for other, documents in self._known.items():
-            if other != folder_id and documents.counted is not None:
-                num_tokens = documents.counted.num_tokens
-                if documents.is_sent or self._held_of(documents).memory_tokens >= num_tokens:
-                    others += state_bytes(num_tokens, self._facts)
+        others = sum(
+            state_bytes(documents.counted.num_tokens, self._facts)
+            for other, documents in self._known.items()
+            if other != folder_id
+            and documents.counted is not None
+            and (
+                documents.is_sent
+                or self._held_of(documents).memory_tokens >= documents.counted.num_tokens
+            )
+        )
         return max(1, self._budget - others)
 
     def _held_of(self, documents: _Documents | None) -> Held:
@@ -340,9 +340,8 @@ class FolderDocuments(QObject):
         """Send all commands again: a model that was loaded has no state in memory."""
         if isinstance(event, ModelLoaded):
             self._held = None
-            self._send_again()
             for documents in self._known.values():
-                documents.is_fetched = False
+                documents.is_sent = documents.is_fetched = False
 
     def _on_preferences_changed(self) -> None:
         self._read_all()
@@ -389,11 +388,6 @@ class FolderDocuments(QObject):
 
 
 _READY = (DocumentState.IN_MEMORY, DocumentState.ON_DISK)
-
-
-def _is_same(one: NextPrompt, other: NextPrompt) -> bool:
-    """Return True if two prompts differ only in their conversations."""
-    return replace(one, conversation_id=other.conversation_id) == other
 
 
 def _folder_of(event: IdleWorking | None) -> FolderId | None:

@@ -154,6 +154,24 @@ def test_key_removes_the_selected_documents(stage: Stage, notes: Path, rules: Pa
     assert names(stage, folder_id) == ["notes.txt", "rules.txt"]
 
 
+def test_files_that_are_being_opened_can_be_removed(
+    stage: Stage, notes: Path, rules: Path, tmp_path: Path
+) -> None:
+    folder_id = make_folder(stage)
+    sheet = open_sheet(stage, folder_id)
+    (last := tmp_path / "last.txt").write_text("The last one.")
+    stage.core.document_files.add(folder_id, [notes, rules, last])
+    assert [name for name, _ in rows(sheet)] == ["notes.txt", "rules.txt", "last.txt"]
+    sheet.list.setCurrentRow(0)  # its text is being extracted
+    sheet.remove_button.click()
+    sheet.list.clearSelection()
+    sheet.list.setCurrentRow(1)
+    QTest.keyClick(sheet.list, Key.Key_Delete)
+    stage.wait_until(lambda: not stage.core.document_files.opening(folder_id))
+    assert names(stage, folder_id) == ["rules.txt"]
+    assert sheet.refusal.isHidden()
+
+
 def test_refused_and_repeated_files_are_named_and_the_others_are_added(
     stage: Stage, notes: Path, tmp_path: Path
 ) -> None:
