@@ -263,13 +263,18 @@ def _has_same_text(one: FolderDocument, other: FolderDocument) -> bool:
 
 
 def _stat_all(documents: Sequence[FolderDocument]) -> list[tuple[FolderDocument, _Seen | None]]:
-    """Return the documents whose files are gone (None), or have another size or time."""
+    """Return the documents whose files are gone (None), or have another size or time.
+
+    A file that cannot be looked at, for example without permission, is left out: it may be there.
+    """
     found: list[tuple[FolderDocument, _Seen | None]] = []
     for document in documents:
         try:
             stat = Path(document.path).stat()
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             found.append((document, None))
+            continue
+        except OSError:
             continue
         seen = stat.st_size, stat.st_mtime
         if seen != (document.size, document.modified_at):

@@ -369,6 +369,20 @@ def test_file_that_is_gone_keeps_its_text(stage: Stage, notes: Path) -> None:
     assert sheet.again_button.isHidden()
 
 
+def test_file_that_cannot_be_looked_at_is_not_called_gone(
+    stage: Stage, notes: Path, rules: Path
+) -> None:
+    folder_id = make_folder(stage, notes, rules)
+
+    def hide() -> None:
+        notes.unlink()
+        notes.symlink_to(notes)
+        rules.unlink()
+
+    change(stage, folder_id, hide)
+    stage.wait_until(lambda: states(stage, folder_id) == [None, FileState.GONE])
+
+
 def test_saving_the_folder_keeps_documents_that_were_added_meanwhile(
     stage: Stage, notes: Path, rules: Path
 ) -> None:
