@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
 from app.controllers.requests import next_turn
 from app.conversation.attachments import make_attachment
 from app.conversation.folder import Folder, FolderDocument
@@ -315,6 +318,28 @@ def test_file_that_is_too_long_beside_the_documents_has_its_own_size(stage: Stag
     (chip,) = core.attachments.chips
     assert chip.details == "75,006 tokens"
     assert core.attachments.excess is not None
+
+
+def test_message_behind_documents_that_are_too_long_can_be_sent_without_them(stage: Stage) -> None:
+    long = make_attachment("long.txt", "text", "long " * 40_000)
+    folder = add_folder(stage, FolderDocument(attachment=long))
+    stage.rig.core.library.new_chat(folder.folder_id)
+    stage.settle()
+    stage.type("Hello")
+    stage.wait_until(lambda: stage.rig.core.prompt_sizes.refusal_of("Hello") is not None)
+    QTest.keyClick(stage.composer.edit, Qt.Key.Key_Return)
+    notice = stage.pane.notice
+    assert notice.isVisible()
+    assert notice.problem is not None
+    assert notice.problem.title == "The documents and this message are too long for the model."
+    assert notice.button.text() == "Without Documents"
+    notice.button.click()
+    stage.settle()
+    assert notice.isHidden()
+    QTest.keyClick(stage.composer.edit, Qt.Key.Key_Return)
+    stage.settle()
+    (request,) = stage.engine.submitted
+    assert [one.content for one in request.messages] == ["Hello"]
 
 
 def test_two_folders_do_not_displace_each_other_without_a_disk(make_stage: MakeStage) -> None:
