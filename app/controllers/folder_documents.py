@@ -29,10 +29,10 @@ from app.controllers.models import ModelsController
 from app.controllers.origin import Origin
 from app.controllers.preferences import Preferences
 from app.controllers.reading_rate import ReadingRate
-from app.controllers.requests import is_same_prompt, next_turn, turn_without_draft
+from app.controllers.requests import is_same_prompt, next_turn
 from app.conversation.folder import Folder, documents_id, documents_of
 from app.conversation.placement import FolderId
-from app.conversation.tree import Conversation, new_conversation
+from app.conversation.tree import new_conversation
 from app.viewmodels.folder_documents import (
     DocumentState,
     FolderDocumentsStatus,
@@ -158,13 +158,6 @@ class FolderDocuments(QObject):
                     self._read(folder_id)
                 return True
         return False
-
-    def are_start_of(self, conversation: Conversation, folder_id: FolderId) -> bool:
-        """Return True if a chat can use the state of the documents: its system prompt is the same, too."""
-        known = self._known.get(folder_id)
-        if known is None or self._facts is None:
-            return True
-        return is_same_prompt(turn_without_draft(conversation, self._facts), known.turn)
 
     # Beginnings of new chats
 

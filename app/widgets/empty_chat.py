@@ -78,7 +78,7 @@ class EmptyChat(QObject):
             return
         status = core.documents.status(folder.folder_id)
         is_too_long = status is not None and status.state is DocumentState.TOO_LONG
-        if not is_too_long and not core.documents.are_start_of(conversation, folder.folder_id):
+        if not is_too_long and not core.folders.begins_alike(conversation, folder.folder_id):
             status = None  # it is true of other chats only
         is_without = conversation.without_documents
         text = empty_chat_note(folder, status, core.models.status.name, is_without=is_without)
