@@ -123,7 +123,8 @@ def next_turn(
     """Return the known beginning of the next prompt: the messages on show, files, a long draft.
 
     The result has no messages if there is no message, no document of the folder and no long draft: the
-    system prompt alone is not read ahead. The same holds for documents far too long. A text of fewer than min_draft characters is left out, because it still changes.
+    system prompt alone is not read ahead. The same holds for documents far too long. A text of fewer
+    than min_draft characters is left out, because it still changes.
     """
     draft = conversation.draft if len(conversation.draft) >= min_draft else ""
     if is_far_too_long(conversation.documents, facts):
