@@ -1,9 +1,9 @@
 """Scheduling of idle work: jobs that run while no request waits or runs.
 
-Engine thread only, without mlx. Three kinds of jobs use the idle time. A read-ahead feeds the part
+Engine thread only, without mlx. Four kinds of jobs use the idle time. A read-ahead feeds the part
 of a conversation's next prompt that is already known, so that the next answer starts sooner. A title
-is written by the model and changes no cached state, and so is a preview of an answer. An audit recomputes the state at a resume point
-and compares it with the stored state. Before the first audit, passes of several tokens are timed once
+is written by the model and changes no cached state, and so is a preview of an answer. An audit
+recomputes the state at a resume point and compares it with the stored state. Before the first audit, passes of several tokens are timed once
 for a loaded model. A job works in steps of one forward pass. It may stop between two steps. So a
 request waits for at most one step. The engine loop (core.py) calls `Idler.step` while there are no
 requests, and `Idler.pause` when a request arrives. idle_job.py has the interface of the jobs.

@@ -1,8 +1,8 @@
 """Priority of requests, and the time slice for prefill between two decode steps.
 
 The module uses neither mlx nor threads. Requests of the conversation that the window shows have
-priority, with all answers that are written there at once. All other requests are ordered by arrival. Only one prompt is fed at a time. If a request
-with priority arrives, its prompt interrupts the prompt that is being fed. So does a prompt with few
+priority, with all answers that are written there at once. All other requests are ordered by arrival.
+Only one prompt is fed at a time. If a request with priority arrives, its prompt interrupts the prompt that is being fed. So does a prompt with few
 tokens to feed, of any conversation: it costs the other one few passes, and would else wait for all
 of them. The interrupted prompt keeps its caches, and is fed further once the other prompt is complete.
 

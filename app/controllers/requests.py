@@ -123,7 +123,8 @@ def next_turn(
     """Return the known beginning of the next prompt: the messages on show, files, a long draft.
 
     The result has no messages if there is no message, no document of the folder and no long draft: the
-    system prompt alone is not read ahead. The same holds for documents far too long. A text of fewer than min_draft characters is left out, because it still changes.
+    system prompt alone is not read ahead. The same holds for documents far too long. A text of fewer
+    than min_draft characters is left out, because it still changes.
     """
     draft = conversation.draft if len(conversation.draft) >= min_draft else ""
     if is_far_too_long(conversation.documents, facts):
@@ -139,6 +140,11 @@ def next_turn(
 def turn_without_draft(conversation: Conversation, facts: ModelFacts) -> NextPrompt:
     """Return next_turn() as if nothing was in the composer."""
     return next_turn(replace(conversation, draft="", draft_attachments=()), facts)
+
+
+def is_same_prompt(one: NextPrompt, other: NextPrompt) -> bool:
+    """Return True if two prompts differ only in their conversations."""
+    return replace(one, conversation_id=other.conversation_id) == other
 
 
 def is_stopped_early(conversation: Conversation) -> bool:

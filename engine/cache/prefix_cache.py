@@ -70,7 +70,8 @@ class PrefixCache:
     """The stored state of all conversations on one model, within a byte budget.
 
     Calls for one request: first acquire; then reserve_tokens and capture_snapshot while its tokens
-    are fed, and publish_prompt if other requests wait for the prompt; at the end either publish or abandon. A side request is always abandoned.
+    are fed, and publish_prompt if other requests wait for the prompt; at the end either publish or
+    abandon. A side request is always abandoned.
     """
 
     def __init__(
