@@ -379,6 +379,9 @@ class AttachmentsController(QObject):
             return
         conversation = self._desk.get(self._library.current)
         conversation = replace(conversation, draft_attachments=sent)
+        if is_far_too_long((*conversation.documents, *sent), facts):
+            # The documents of the folder leave no room. Count the files alone.
+            conversation = replace(conversation, documents=())
         if self._is_answering:
             # The next prompt is not known yet. Count the files as if they began the chat.
             conversation = replace(conversation, nodes={}, children={}, shown={})

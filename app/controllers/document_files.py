@@ -82,12 +82,17 @@ class DocumentFiles(QObject):
         self._batches.append(batch)
         self._read_next(batch)
 
-    def cancel(self, folder_id: FolderId) -> None:
-        """Stop the openings of a folder's files."""
+    def cancel(self, folder_id: FolderId, places: Sequence[int]) -> None:
+        """Stop the openings of some files. places: their places in opening()."""
+        begin = 0
         for batch in [one for one in self._batches if one.folder_id == folder_id]:
-            self._batches.remove(batch)
-            if batch.job is not None:
-                batch.job.stop()
+            gone = {place - begin for place in places if 0 <= place - begin < len(batch.waiting)}
+            begin += len(batch.waiting)
+            batch.waiting = [path for at, path in enumerate(batch.waiting) if at not in gone]
+            if 0 in gone:
+                if batch.job is not None:
+                    batch.job.stop()
+                self._go_on(batch)
         self.changed.emit(folder_id)
 
     def remove(self, folder_id: FolderId, places: Sequence[int]) -> None:
@@ -140,7 +145,7 @@ class DocumentFiles(QObject):
         batch.share = None
         batch.job = self._openings.read_document(
             batch.waiting[0],
-            partial(self._on_read, batch),
+            partial(self._on_read, batch, batch.waiting[0]),
             partial(self._on_progressed, batch),
         )
 
@@ -148,14 +153,18 @@ class DocumentFiles(QObject):
         batch.share = share
         self.changed.emit(batch.folder_id)
 
-    def _on_read(self, batch: _AddedBatch, read: ReadDocument) -> None:
-        if batch not in self._batches:  # it was cancelled
+    def _on_read(self, batch: _AddedBatch, path: Path, read: ReadDocument) -> None:
+        if batch not in self._batches or batch.waiting[:1] != [path]:  # it was cancelled
             return
         del batch.waiting[0]
         if read.sentence:
             self._refused.setdefault(batch.folder_id, []).append(read.sentence)
         if read.document is not None:
             batch.read.append(read.document)
+        self._go_on(batch)
+
+    def _go_on(self, batch: _AddedBatch) -> None:
+        """Extract the next file of a batch, or add the documents that were read."""
         if batch.waiting:
             self._read_next(batch)
             return
@@ -254,13 +263,18 @@ def _has_same_text(one: FolderDocument, other: FolderDocument) -> bool:
 
 
 def _stat_all(documents: Sequence[FolderDocument]) -> list[tuple[FolderDocument, _Seen | None]]:
-    """Return the documents whose files are gone (None), or have another size or time."""
+    """Return the documents whose files are gone (None), or have another size or time.
+
+    A file that cannot be looked at, for example without permission, is left out: it may be there.
+    """
     found: list[tuple[FolderDocument, _Seen | None]] = []
     for document in documents:
         try:
             stat = Path(document.path).stat()
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             found.append((document, None))
+            continue
+        except OSError:
             continue
         seen = stat.st_size, stat.st_mtime
         if seen != (document.size, document.modified_at):

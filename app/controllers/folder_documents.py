@@ -29,7 +29,7 @@ from app.controllers.models import ModelsController
 from app.controllers.origin import Origin
 from app.controllers.preferences import Preferences
 from app.controllers.reading_rate import ReadingRate
-from app.controllers.requests import next_turn
+from app.controllers.requests import is_same_prompt, next_turn
 from app.conversation.folder import Folder, documents_id, documents_of
 from app.conversation.placement import FolderId
 from app.conversation.tree import new_conversation
@@ -38,6 +38,7 @@ from app.viewmodels.folder_documents import (
     FolderDocumentsStatus,
     Held,
     documents_status,
+    state_bytes,
 )
 from engine.clients import ModelEvent, RequestEvent
 from engine.commands import Asked
@@ -127,7 +128,7 @@ class FolderDocuments(QObject):
             counted=None if known is None else known.counted,
             is_far_too_long=known is not None and not known.turn.messages,
             held=self._held_of(known),
-            budget_bytes=self._budget,
+            budget_bytes=self._budget_for(folder_id),
             num_reading=None if reading is None else start,
             seconds_left=None if time is None else time.seconds,
             is_paused=folder_id in settings.paused_documents,
@@ -145,15 +146,13 @@ class FolderDocuments(QObject):
     def expect(self, turn: NextPrompt) -> bool:
         """Read documents soon, because a new chat that begins with them is on show.
 
-        Return True if the chat begins with nothing else. It then needs no reading of its own.
+        Return True if the chat begins with nothing else: it needs no reading of its own, even if paused.
         """
         for folder_id, documents in self._known.items():
-            is_same = replace(documents.turn, conversation_id=turn.conversation_id) == turn
-            if (
-                is_same
-                and turn.messages
-                and folder_id not in self._preferences.value.paused_documents
-            ):
+            if turn.messages and is_same_prompt(turn, documents.turn):
+                status = self.status(folder_id)
+                if status is not None and status.state is DocumentState.NO_MEMORY:
+                    return False
                 if self._reading_of(documents) is None:
                     documents.is_sent = documents.is_fetched = False
                     self._read(folder_id)
@@ -237,6 +236,26 @@ class FolderDocuments(QObject):
         for folder_id in self._known:
             self._read(folder_id)
 
+    def _budget_for(self, folder_id: FolderId) -> int:
+        """Return the bytes in memory that the documents of a folder may use. 0: not known yet.
+
+        Without a disk, they leave room for those of other folders: else folders that do not fit together
+        would displace each other, and all would be read again after each answer.
+        """
+        if self._facts is None or self._budget == 0 or self._preferences.value.keep_on_disk:
+            return self._budget
+        others = sum(
+            state_bytes(documents.counted.num_tokens, self._facts)
+            for other, documents in self._known.items()
+            if other != folder_id
+            and documents.counted is not None
+            and (
+                documents.is_sent
+                or self._held_of(documents).memory_tokens >= documents.counted.num_tokens
+            )
+        )
+        return max(1, self._budget - others)
+
     def _held_of(self, documents: _Documents | None) -> Held:
         if documents is None or self._held is None:
             return Held()
@@ -271,12 +290,21 @@ class FolderDocuments(QObject):
         if self._is_over or self._held is None or not self._folders.are_loaded:
             return
         outdated = {one for one in self._held.keys() | self.ids if self._is_outdated(one)}
-        for name in outdated:
+        # Other models keep on disk what they have read. An id with no state of this model may be theirs.
+        forgotten = {one for one in outdated if one in self._held or self._is_gone(one)}
+        for name in forgotten:
             self._engine.forget(name)
         if outdated:
             self._held = {name: held for name, held in self._held.items() if name not in outdated}
             self._set_ids(self.ids - outdated)
+        if forgotten:
             self._reports.ask()
+
+    def _is_gone(self, name: ConversationId) -> bool:
+        """Return True if the folder of an id has no documents any more, or is deleted."""
+        folder_id = documents_of(name)
+        folder = None if folder_id is None else self._folders.get(folder_id)
+        return folder is None or not folder.documents
 
     def _is_outdated(self, name: ConversationId) -> bool:
         folder_id = documents_of(name)
@@ -305,9 +333,8 @@ class FolderDocuments(QObject):
         """Send all commands again: a model that was loaded has no state in memory."""
         if isinstance(event, ModelLoaded):
             self._held = None
-            self._send_again()
             for documents in self._known.values():
-                documents.is_fetched = False
+                documents.is_sent = documents.is_fetched = False
 
     def _on_preferences_changed(self) -> None:
         self._read_all()

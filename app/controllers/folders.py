@@ -13,7 +13,7 @@ from app.controllers.presets import PresetsController
 from app.controllers.undo import UNDO_KEPT_S, UndoList
 from app.conversation.folder import Folder, begin_in_folder, clean_folder
 from app.conversation.placement import FolderId
-from app.conversation.tree import Conversation
+from app.conversation.tree import Conversation, new_conversation
 from app.words import undo as words
 
 
@@ -140,6 +140,15 @@ class FoldersController(QObject):
             return begun
         return begin_in_folder(begun, folder, self._presets.value.by_name.get(folder.preset))
 
+    def begins_alike(self, conversation: Conversation, folder_id: FolderId) -> bool:
+        """Return True if a conversation without messages begins as new ones in a folder do.
+
+        If not, for example because of another system prompt, it can't use the state of the documents.
+        """
+        begun = new_conversation(conversation.conversation_id, now=0.0)
+        begun = self.begin_conversation(begun, folder_id)
+        return _beginning(conversation) == _beginning(begun)
+
     def _add_undo(self, folder_id: FolderId) -> Callable[[], object]:
         undo = self._undo.add(
             words.DELETE_FOLDER,
@@ -192,3 +201,9 @@ class FoldersController(QObject):
         self.are_loaded = True
         self.changed.emit()
         self.defaults_changed.emit()
+
+
+def _beginning(conversation: Conversation) -> tuple[object, ...]:
+    """Return the values that decide how the first prompt of a conversation begins."""
+    setup = conversation.setup
+    return conversation.system_prompt, setup.thinking, setup.keep_thinking, conversation.documents

@@ -142,6 +142,11 @@ def turn_without_draft(conversation: Conversation, facts: ModelFacts) -> NextPro
     return next_turn(replace(conversation, draft="", draft_attachments=()), facts)
 
 
+def is_same_prompt(one: NextPrompt, other: NextPrompt) -> bool:
+    """Return True if two prompts differ only in their conversations."""
+    return replace(one, conversation_id=other.conversation_id) == other
+
+
 def is_stopped_early(conversation: Conversation) -> bool:
     """Return True if the newest message on show was stopped before the first word of its answer."""
     path = shown_path(conversation)

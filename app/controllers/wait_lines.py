@@ -13,6 +13,7 @@ from PySide6.QtCore import QObject, QTimer
 from app.bridge.engine_bridge import IdleEvent
 from app.controllers.desk import Desk
 from app.controllers.running_turn import RunningTurn
+from app.conversation.folder import documents_of
 from app.conversation.text import one_line
 from app.viewmodels.state_line import LONG_MS, Phase, Reading, Waiting
 from app.words import state as words
@@ -102,11 +103,13 @@ class WaitLines(QObject):
             self.timer.start()
 
     def _late_phase(self, running: RunningTurn) -> Phase:
-        """Return the phase of a late turn. It names the chat whose step the engine has not ended."""
+        """Return the phase of a late turn. It names the chat or the documents whose step has not ended."""
         phase = running.live.phase
         behind = self._read_before(running)
         if phase != Waiting(0) or behind is None:
             return phase
+        if documents_of(behind) is not None:
+            return Waiting(0, words.WAITING_FOR_DOCUMENTS)
         title = self._title(behind)
         text = words.waiting_for_step(title) if title else words.WAITING_FOR_STEP
         return Waiting(0, text, words.WAITING_FOR_STEP)

@@ -234,7 +234,8 @@ INSERT_DOCUMENT = _insert("folder_documents", _DOCUMENT_COLUMNS)
 MOVE_DOCUMENTS = "UPDATE folder_documents SET place = -1 - place WHERE folder_id = ?"
 DELETE_MOVED_DOCUMENTS = "DELETE FROM folder_documents WHERE folder_id = ? AND place < 0"
 MOVE_ATTACHMENTS = "UPDATE attachments SET conversation_id = ? WHERE conversation_id = ?"
-# The messages with an attachment that matches. The same conditions as SEARCH_FIND.
+# The messages with an attachment that matches. The same conditions as SEARCH_FIND. Documents of a folder
+# are in each of its chats, and would hide what was said in others.
 SEARCH_ATTACHMENTS = """
     SELECT conversations.conversation_id, title, updated_at, messages.node_id, role,
         messages.created_at, name, attachment_texts.text, messages.message_number
@@ -244,6 +245,7 @@ SEARCH_ATTACHMENTS = """
     CROSS JOIN messages ON messages.node_id = attachments.node_id
     CROSS JOIN conversations ON conversations.conversation_id = messages.conversation_id
     WHERE attachment_search MATCH ?1
+        AND NOT from_folder
         AND conversations.deleted_at IS NULL
         AND (?2 IS NULL OR messages.created_at >= ?2)
         AND (?3 IS NULL OR messages.created_at < ?3)

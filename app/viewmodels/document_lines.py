@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
+from itertools import zip_longest
 
 from app.conversation.folder import Folder, FolderDocument
 from app.viewmodels import figures
 from app.viewmodels.chat_state import ChatState
-from app.viewmodels.folder_documents import DocumentState, FolderDocumentsStatus
+from app.viewmodels.folder_documents import DocumentState, DocumentStatus, FolderDocumentsStatus
 from app.words import folder_documents as words
 
 _STATES = {
@@ -66,7 +67,11 @@ def document_rows(
         status: None if it is not known yet.
         files: states of files that are not as they were read.
     """
-    return [_row(document, status, files) for document in folder.documents]
+    known = () if status is None else status.documents
+    return [
+        _row(document, found, files)
+        for document, found in zip_longest(folder.documents, known[: len(folder.documents)])
+    ]
 
 
 def opening_row(name: str, share: float | None) -> DocumentLine:
@@ -77,12 +82,10 @@ def opening_row(name: str, share: float | None) -> DocumentLine:
 
 def _row(
     document: FolderDocument,
-    status: FolderDocumentsStatus | None,
+    found: DocumentStatus | None,
     files: Mapping[DocumentKey, FileState],
 ) -> DocumentLine:
     file = document.attachment
-    known = () if status is None else status.documents
-    found = next((one for one in known if one.digest == file.digest), None)
     file_state = files.get(key_of(document))
     parts = [file.part]
     if found is not None:

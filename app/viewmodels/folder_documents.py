@@ -23,7 +23,7 @@ class DocumentState(Enum):
     IN_MEMORY = auto()  # ready
     ON_DISK = auto()  # ready: the first answer reads the state from disk
     TOO_LONG = auto()  # no room in the context of the model
-    NO_MEMORY = auto()  # all documents together need more than the memory for chats
+    NO_MEMORY = auto()  # no room in the memory for chats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,6 @@ class DocumentStatus:
     """A document of a folder, for the model in use."""
 
     name: str
-    digest: str  # of its text
     num_tokens: int | None  # None if they are not counted
     state: DocumentState
 
@@ -93,7 +92,7 @@ def documents_status(  # noqa: PLR0913 (the state depends on each)
         counted: the size of the beginning of a new chat; None if it is not counted.
         is_far_too_long: True if the documents are so long that they are not counted.
         held: the cached state.
-        budget_bytes: highest size of all cached state in memory; 0 if not known.
+        budget_bytes: highest size of the state of these documents in memory; 0 if not known.
         num_reading: tokens that are cached or fed, while the documents are being read; else None.
         seconds_left: expected seconds until all is read; None if not known.
         is_paused: FolderDocumentsStatus.is_paused.
@@ -112,7 +111,7 @@ def documents_status(  # noqa: PLR0913 (the state depends on each)
         state = DocumentState.ON_DISK
     elif num_reading is not None:
         state = DocumentState.READING
-    elif num_tokens is not None and _bytes_of(num_tokens, facts) > budget_bytes > 0:
+    elif num_tokens is not None and state_bytes(num_tokens, facts) > budget_bytes > 0:
         state = DocumentState.NO_MEMORY
     else:
         state = DocumentState.WAITING
@@ -125,7 +124,6 @@ def documents_status(  # noqa: PLR0913 (the state depends on each)
         documents=tuple(
             DocumentStatus(
                 name=document.attachment.name,
-                digest=document.attachment.digest,
                 num_tokens=sizes[place] if place < len(sizes) else None,
                 state=states[place] if place < len(states) else state,
             )
@@ -146,8 +144,8 @@ def _is_too_long(counted: TokensCounted, facts: ModelFacts) -> bool:
     return counted.refusal is not None or counted.num_tokens >= facts.context_len
 
 
-def _bytes_of(num_tokens: int, facts: ModelFacts) -> int:
-    """Return the least size of the state after some tokens."""
+def state_bytes(num_tokens: int, facts: ModelFacts) -> int:
+    """Return the least size of the state after some tokens, in bytes."""
     return num_tokens * facts.kv_bytes_per_token + facts.snapshot_bytes
 
 

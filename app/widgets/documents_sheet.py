@@ -103,10 +103,16 @@ class DocumentsSheet(QDialog):
     @property
     def places(self) -> list[int]:
         """The places of the selected documents, in order."""
-        folder = self._folder
-        count = 0 if folder is None else len(folder.documents)
-        rows = sorted(self.list.row(item) for item in self.list.selectedItems())
-        return [row for row in rows if row < count]  # below are files that are being opened
+        return [row for row in self._selected if row < self._num_documents]
+
+    @property
+    def _selected(self) -> list[int]:
+        """The selected rows: documents, and below them files that are being opened."""
+        return sorted(self.list.row(item) for item in self.list.selectedItems())
+
+    @property
+    def _num_documents(self) -> int:
+        return 0 if self._folder is None else len(self._folder.documents)
 
     @property
     def _folder(self) -> Folder | None:
@@ -191,7 +197,7 @@ class DocumentsSheet(QDialog):
     def _show_choices(self) -> None:
         """Enable the buttons for the selected documents, and show the note on a changed one."""
         places = self.places
-        self.remove_button.setEnabled(bool(places))
+        self.remove_button.setEnabled(bool(self._selected))
         self.open_button.setEnabled(len(places) == 1)
         state = self.list.row_at(places[0]).file_state if len(places) == 1 else None
         self.again_button.setVisible(state is FileState.CHANGED)
@@ -210,7 +216,10 @@ class DocumentsSheet(QDialog):
         self._files.add(self._folder_id, paths)
 
     def _remove(self) -> None:
-        self._files.remove(self._folder_id, self.places)
+        """Remove the selected documents, and stop the selected openings."""
+        places, count = self.places, self._num_documents
+        self._files.cancel(self._folder_id, [row - count for row in self._selected if row >= count])
+        self._files.remove(self._folder_id, places)
 
     def _read_again(self) -> None:
         self.refusal.hide()

@@ -10,6 +10,7 @@ from app.conversation.tree import Conversation, has_messages
 from app.theme.palette import Theme
 from app.theme.tokens import Size
 from app.viewmodels.document_lines import empty_chat_note
+from app.viewmodels.folder_documents import DocumentState
 from app.viewmodels.models import only_demo
 from app.viewmodels.notes import model_note
 from app.widgets.empty_state import DocumentsNote, EmptyHeading, ModelNote, Promise, RecentChats
@@ -76,6 +77,9 @@ class EmptyChat(QObject):
             self.documents.show_text("", is_without=False)
             return
         status = core.documents.status(folder.folder_id)
+        is_too_long = status is not None and status.state is DocumentState.TOO_LONG
+        if not is_too_long and not core.folders.begins_alike(conversation, folder.folder_id):
+            status = None  # it is true of other chats only
         is_without = conversation.without_documents
         text = empty_chat_note(folder, status, core.models.status.name, is_without=is_without)
         self.documents.show_text(text, is_without=is_without)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from PySide6.QtCore import QObject
@@ -11,7 +12,7 @@ from app.controllers.core import Core
 from app.widgets.button_row import Label
 from app.widgets.composer import Composer
 from app.widgets.notice import Notice
-from app.words import composer as words, models, units
+from app.words import composer as words, folder_documents as document_words, models, units
 from engine.catalog.card import ModelCard
 from engine.problem import Problem, ProblemKind
 
@@ -22,7 +23,10 @@ def is_too_long(problem: Problem) -> bool:
 
 
 class TooLongNotice(QObject):
-    """Offers a new chat, and a model that can read the chat or the text, in the pane's notice."""
+    """Offers ways out in the pane's notice.
+
+    They are a new chat, a chat without documents, and a model that can read the chat or the text.
+    """
 
     def __init__(
         self,
@@ -47,8 +51,11 @@ class TooLongNotice(QObject):
 
     def show(self, problem: Problem, *, is_new_text: bool) -> None:
         """Show the problem. is_new_text: True if the text of the message is in the composer again."""
-        self._problem, self._is_new_text = problem, is_new_text
-        if is_new_text and problem.kind is ProblemKind.CONTEXT_FULL:
+        self._is_new_text = is_new_text
+        problem = self._problem = self._worded(problem)
+        if self._has_documents:
+            self._notice.offer(problem, document_words.WITHOUT, self._leave_documents)
+        elif is_new_text and problem.kind is ProblemKind.CONTEXT_FULL:
             self._notice.offer(problem, words.MOVE_TO_NEW_CHAT, self._move_to_new_chat)
         else:
             self._notice.say(problem)
@@ -63,6 +70,24 @@ class TooLongNotice(QObject):
         if refusal is not None:
             self.show(refusal, is_new_text=True)
         return refusal is None
+
+    @property
+    def _has_documents(self) -> bool:
+        """True if the new text would be the first message, behind the documents of a folder."""
+        conversation = self._core.desk.get(self._core.library.current)
+        return self._is_new_text and bool(conversation.documents)
+
+    def _worded(self, problem: Problem) -> Problem:
+        """Return a problem that names the documents, if they are a part of what is too long."""
+        if not self._has_documents:
+            return problem
+        title, advice = document_words.MESSAGE_TOO_LONG, document_words.MESSAGE_TOO_LONG_ADVICE
+        return replace(problem, title=title, advice=advice)
+
+    def _leave_documents(self) -> None:
+        self._notice.hide()
+        self._core.chat.set_without_documents(self._core.library.current, True)
+        self._composer.edit.setFocus()
 
     def _offer_model(self, kind: ProblemKind, card: ModelCard) -> None:
         """Add a model to the notice, if it still shows a problem of this kind."""
@@ -93,8 +118,8 @@ class TooLongNotice(QObject):
         if size.refusal is None:
             self._notice.hide()
         elif size.refusal.kind is problem.kind:
-            self._problem = size.refusal
-            self._notice.change_cause(size.refusal)
+            self._problem = self._worded(size.refusal)
+            self._notice.change_cause(self._problem)
         else:
             self.show(size.refusal, is_new_text=self._is_new_text)
 

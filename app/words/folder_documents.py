@@ -38,7 +38,13 @@ NO_MODEL: Final = "no model is loaded"
 PAUSED: Final = "paused"
 READING_OFF: Final = f"read with the first message: {commands.READ_AHEAD} is off"
 LATER: Final = "waiting to be read"
-NO_MEMORY: Final = "too large for the memory for chats, so each new chat reads them"
+NO_MEMORY: Final = "no room in the memory for chats, so each new chat reads them"
+
+# The problem of a first message that does not fit behind the documents.
+MESSAGE_TOO_LONG: Final = "The documents and this message are too long for the model."
+MESSAGE_TOO_LONG_ADVICE: Final = (
+    "Begin without the documents, remove one, or choose a model with a longer context."
+)
 
 # The choice of an empty chat.
 WITHOUT: Final = "Without Documents"

@@ -36,6 +36,7 @@ WAITING_FOR_MEMORY: Final = "Waiting for memory that answers in other chats use"
 WAITING_FOR_ANSWERS: Final = "Waiting until another answer ends"
 WAITING_FOR_ANSWER_MEMORY: Final = "Waiting for memory that other answers use"
 WAITING_FOR_STEP: Final = "Waiting until a part of another chat is read"
+WAITING_FOR_DOCUMENTS: Final = "Waiting until a part of a folder’s documents is read"
 STOPPING: Final = "Stopping…"
 WAITING_FOR_MODEL: Final = "Waiting for the model"
 

@@ -54,7 +54,6 @@ def _make_folder(fill: Fill, stage: Stage, state: DocumentState) -> Folder:
         documents=tuple(
             DocumentStatus(
                 name=one.attachment.name,
-                digest=one.attachment.digest,
                 num_tokens=_FILES[at][1],
                 state=DocumentState.IN_MEMORY if is_ready else states[at],
             )

@@ -141,6 +141,18 @@ def test_late_message_names_the_chat_that_is_read_ahead(
     assert line(rig, shown) == wanted
 
 
+def test_late_message_says_that_documents_are_read(
+    rig: Rig, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = ConversationId("documents:folder:0123456789abcdef")
+    with qtbot.waitSignal(rig.core.idle.note_changed):
+        rig.engine.on_event(IdleWorking(name, IdleKind.DRAFT, 512, 2000))
+    monkeypatch.setattr(rig.engine, "send", rig.engine.commands.append)
+    shown = send(rig, qtbot, "Short")
+    pass_time(rig)
+    assert line(rig, shown) == "Waiting until a part of a folder’s documents is read"
+
+
 def test_late_answer_to_a_short_prompt_shows_that_it_is_read(rig: Rig, qtbot: QtBot) -> None:
     shown = send(rig, qtbot, "Hello")
     qtbot.waitUntil(lambda: rig.turns.num_writing == 1)

@@ -145,6 +145,14 @@ def test_match_far_inside_a_long_file_is_shown(store: ConversationStore) -> None
     assert "the zebra end" in found.hits[0].excerpt.text
 
 
+def test_documents_of_a_folder_are_not_found_in_each_of_its_chats(store: ConversationStore) -> None:
+    file = make_attachment("zoo.txt", "text", "the zebra")
+    store.create(sent(with_draft("A", file)))
+    store.create(sent(with_draft("B", replace(file, from_folder=True))))
+
+    assert [found.conversation_id for found in store.search.find("zebra")] == ["A"]
+
+
 def test_database_with_files_is_private(store: ConversationStore, tmp_path: Path) -> None:
     store.create(with_draft("A", MANUAL))
     modes = {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.glob("chats.db*")}

@@ -33,7 +33,6 @@ STATUS = FolderDocumentsStatus(
     documents=tuple(
         DocumentStatus(
             name=one.attachment.name,
-            digest=one.attachment.digest,
             num_tokens=30_000,
             state=DocumentState.IN_MEMORY,
         )
@@ -100,6 +99,17 @@ def test_rows_have_tokens_state_and_file() -> None:
     assert [row.spoken for row in document_rows(FOLDER, STATUS, files)] == [
         "one.txt, 30,000 tokens · ready · changed on disk",
         "two.txt, 30,000 tokens · ready · file is gone",
+    ]
+
+
+def test_two_documents_with_the_same_text_have_their_own_states() -> None:
+    copy = FolderDocument(attachment=replace(ONE.attachment, name="copy.txt"))
+    first, last = STATUS.documents
+    status = replace(STATUS, documents=(first, replace(last, state=DocumentState.WAITING)))
+    rows = document_rows(replace(FOLDER, documents=(ONE, copy)), status, {})
+    assert [row.details for row in rows] == [
+        "30,000 tokens · ready",
+        "30,000 tokens · not read yet",
     ]
 
 

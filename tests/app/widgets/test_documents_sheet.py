@@ -92,9 +92,7 @@ def set_status(
         folder_id=folder_id,
         name=folder.name,
         documents=tuple(
-            DocumentStatus(
-                name=one.attachment.name, digest=one.attachment.digest, num_tokens=1200, state=state
-            )
+            DocumentStatus(name=one.attachment.name, num_tokens=1200, state=state)
             for one in folder.documents
         ),
         state=state,
@@ -154,6 +152,24 @@ def test_key_removes_the_selected_documents(stage: Stage, notes: Path, rules: Pa
     sheet.done_button.click()
     stage.run(CommandId.UNDO)
     assert names(stage, folder_id) == ["notes.txt", "rules.txt"]
+
+
+def test_files_that_are_being_opened_can_be_removed(
+    stage: Stage, notes: Path, rules: Path, tmp_path: Path
+) -> None:
+    folder_id = make_folder(stage)
+    sheet = open_sheet(stage, folder_id)
+    (last := tmp_path / "last.txt").write_text("The last one.")
+    stage.core.document_files.add(folder_id, [notes, rules, last])
+    assert [name for name, _ in rows(sheet)] == ["notes.txt", "rules.txt", "last.txt"]
+    sheet.list.setCurrentRow(0)  # its text is being extracted
+    sheet.remove_button.click()
+    sheet.list.clearSelection()
+    sheet.list.setCurrentRow(1)
+    QTest.keyClick(sheet.list, Key.Key_Delete)
+    stage.wait_until(lambda: not stage.core.document_files.opening(folder_id))
+    assert names(stage, folder_id) == ["rules.txt"]
+    assert sheet.refusal.isHidden()
 
 
 def test_refused_and_repeated_files_are_named_and_the_others_are_added(
@@ -351,6 +367,20 @@ def test_file_that_is_gone_keeps_its_text(stage: Stage, notes: Path) -> None:
     (window,) = sheet.findChildren(TextWindow)
     assert window.edit.toPlainText() == "The meeting is on Monday."
     assert sheet.again_button.isHidden()
+
+
+def test_file_that_cannot_be_looked_at_is_not_called_gone(
+    stage: Stage, notes: Path, rules: Path
+) -> None:
+    folder_id = make_folder(stage, notes, rules)
+
+    def hide() -> None:
+        notes.unlink()
+        notes.symlink_to(notes)
+        rules.unlink()
+
+    change(stage, folder_id, hide)
+    stage.wait_until(lambda: states(stage, folder_id) == [None, FileState.GONE])
 
 
 def test_saving_the_folder_keeps_documents_that_were_added_meanwhile(

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from app.controllers.requests import next_turn
 from app.conversation.attachments import make_attachment
 from app.conversation.folder import Folder, FolderDocument
 from app.conversation.placement import FolderId
-from app.conversation.tree import shown_path
+from app.conversation.tree import Setup, shown_path
 from app.settings import Settings
-from app.viewmodels.folder_documents import DocumentState, FolderDocumentsStatus
+from app.viewmodels.folder_documents import DocumentState, FolderDocumentsStatus, state_bytes
 from engine.events import IdleKind, IdleStopped, IdleWorking
 from engine.questions import Forget, HeldChat, HeldChats, ReportChats
 from engine.types import ConversationId
 from tests.app.conftest import MakeStage
+from tests.fakes.rig import FakeCatalog, card
 from tests.fakes.stage import Stage
 
 ONE, TWO, THREE = (
@@ -40,9 +45,8 @@ def documents_id(stage: Stage) -> ConversationId:
     return name
 
 
-def report(stage: Stage, name: ConversationId, *, memory: int = 0, disk: int = 0) -> None:
-    """Let the engine report the state of documents."""
-    held = HeldChat(
+def held(name: ConversationId, *, memory: int = 0, disk: int = 0) -> HeldChat:
+    return HeldChat(
         conversation_id=name,
         memory_bytes=memory * 1000,
         memory_tokens=memory,
@@ -51,13 +55,17 @@ def report(stage: Stage, name: ConversationId, *, memory: int = 0, disk: int = 0
         is_pinned=True,
         is_in_use=False,
     )
-    stage.rig.core.memory_map.ask()
-    report_all(stage, held)
 
 
-def report_all(stage: Stage, *held: HeldChat, budget: int = 10**12) -> None:
+def report(stage: Stage, name: ConversationId, *, memory: int = 0, disk: int = 0) -> None:
+    """Let the engine report the state of documents."""
     stage.rig.core.memory_map.ask()
-    stage.engine.answer(ReportChats, HeldChats(chats=held, budget_bytes=budget))
+    report_all(stage, held(name, memory=memory, disk=disk))
+
+
+def report_all(stage: Stage, *chats: HeldChat, budget: int = 10**12) -> None:
+    stage.rig.core.memory_map.ask()
+    stage.engine.answer(ReportChats, HeldChats(chats=chats, budget_bytes=budget))
     stage.settle()
 
 
@@ -140,10 +148,14 @@ def test_empty_chat_leaves_reading_to_the_documents(stage: Stage) -> None:
     sent = len(stage.engine.read_aheads)
     stage.wait_until(lambda: len(stage.engine.read_aheads) > sent)
     assert stage.engine.read_aheads[-1].conversation_id == documents_id(stage)
+    report(stage, documents_id(stage), memory=status(stage, folder).num_tokens or 0)
+    note = stage.pane.empty.documents.sentence
+    assert note.text().endswith("ready")
     # With a prompt of its own, the chat does not begin like the others.
     core.chat.set_system_prompt(core.library.current, "Be brief.")
     stage.wait_until(lambda: stage.engine.read_aheads[-1].conversation_id == core.library.current)
     assert stage.engine.read_aheads[-1].messages[-1].content.startswith("File: one .txt")
+    assert note.text() == "Reads 1 document of Work first"
 
 
 def test_chat_without_messages_follows_its_folder(stage: Stage) -> None:
@@ -199,7 +211,8 @@ def test_changed_documents_are_read_again_and_the_old_state_is_forgotten(stage: 
     assert stage.engine.read_aheads[-1].conversation_id == new
     assert core.documents.ids == {old, new}, "the beginning stays pinned until all is read"
     stage.rig.origin.time_s += 61
-    report(stage, new, memory=status(stage, folder).num_tokens or 0)
+    ready = held(new, memory=status(stage, folder).num_tokens or 0)
+    report_all(stage, held(old, memory=1000), ready)
     assert core.documents.ids == {new}
     assert [one.conversation_id for one in forgotten(stage)] == [old]
 
@@ -222,6 +235,25 @@ def test_deleted_folder_forgets_its_documents_later(stage: Stage) -> None:
     assert not core.documents.ids
 
 
+def test_state_for_another_model_is_kept(make_stage: MakeStage) -> None:
+    other = card("Other-4B")
+    stage = make_stage(catalog=FakeCatalog((card("Qwen3-0.6B"), other)))
+    core = stage.rig.core
+    core.presets.set_new_chats("", Setup(thinking=True))
+    folder = add_folder(stage, ONE)
+    first = documents_id(stage)
+    report(stage, first, disk=status(stage, folder).num_tokens or 0)
+    stage.engine.facts = replace(stage.engine.facts, has_thinking=False)
+    core.models.choose(other.path)
+    stage.wait_until(lambda: len(core.documents.ids) == 2)
+    (second,) = core.documents.ids - {first}
+    stage.wait_until(lambda: status(stage, folder).num_tokens is not None)
+    stage.rig.origin.time_s += 61
+    report(stage, second, memory=status(stage, folder).num_tokens or 0)
+    assert core.documents.ids == {second}
+    assert not forgotten(stage), "a Forget deletes the state of all models"
+
+
 def forgotten(stage: Stage) -> list[Forget]:
     return [one for one in stage.engine.questions if isinstance(one, Forget)]
 
@@ -237,6 +269,18 @@ def test_paused_documents_are_not_read(stage: Stage) -> None:
     assert stage.engine.read_aheads[-1].displaces
     core.documents.pause(folder.folder_id, True)
     assert not stage.engine.read_aheads[-1].messages, "the command is withdrawn"
+
+
+def test_paused_documents_are_not_read_for_an_empty_chat_either(stage: Stage) -> None:
+    folder = add_folder(stage, ONE)
+    core = stage.rig.core
+    core.documents.pause(folder.folder_id, True)
+    report_all(stage)
+    core.library.new_chat(folder.folder_id)
+    stage.settle()
+    turn = next_turn(core.desk.get(core.library.current), stage.engine.facts)
+    assert core.documents.expect(turn), "the chat needs no reading of its own"
+    assert not [one for one in stage.engine.read_aheads if one.messages]
 
 
 def test_forgotten_documents_are_paused(stage: Stage) -> None:
@@ -260,6 +304,62 @@ def test_documents_that_do_not_fit_are_told(stage: Stage) -> None:
     stage.rig.core.folders.change(replace(folder, documents=(ONE,)))
     report_all(stage, budget=10_000)
     assert status(stage, folder).state is DocumentState.NO_MEMORY
+
+
+def test_file_that_is_too_long_beside_the_documents_has_its_own_size(stage: Stage) -> None:
+    long = FolderDocument(attachment=make_attachment("book.txt", "text", "word " * 20_000))
+    folder = add_folder(stage, ONE, long)
+    core = stage.rig.core
+    core.library.new_chat(folder.folder_id)
+    stage.settle()
+    file = make_attachment("log.txt", "text", "line " * 60_000)
+    core.chat.set_attachments(core.library.current, (file,))
+    stage.settle()
+    (chip,) = core.attachments.chips
+    assert chip.details == "75,006 tokens"
+    assert core.attachments.excess is not None
+
+
+def test_message_behind_documents_that_are_too_long_can_be_sent_without_them(stage: Stage) -> None:
+    long = make_attachment("long.txt", "text", "long " * 40_000)
+    folder = add_folder(stage, FolderDocument(attachment=long))
+    stage.rig.core.library.new_chat(folder.folder_id)
+    stage.settle()
+    stage.type("Hello")
+    stage.wait_until(lambda: stage.rig.core.prompt_sizes.refusal_of("Hello") is not None)
+    QTest.keyClick(stage.composer.edit, Qt.Key.Key_Return)
+    notice = stage.pane.notice
+    assert notice.isVisible()
+    assert notice.problem is not None
+    assert notice.problem.title == "The documents and this message are too long for the model."
+    assert notice.button.text() == "Without Documents"
+    notice.button.click()
+    stage.settle()
+    assert notice.isHidden()
+    QTest.keyClick(stage.composer.edit, Qt.Key.Key_Return)
+    stage.settle()
+    (request,) = stage.engine.submitted
+    assert [one.content for one in request.messages] == ["Hello"]
+
+
+def test_two_folders_do_not_displace_each_other_without_a_disk(make_stage: MakeStage) -> None:
+    stage = make_stage(settings=Settings(keep_on_disk=False))
+    first, second = add_folder(stage, ONE), add_folder(stage, TWO)
+    (name,) = (one for one in stage.rig.core.documents.ids if first.folder_id in one)
+    num_tokens = status(stage, first).num_tokens or 0
+    budget = state_bytes(num_tokens, stage.engine.facts) * 3 // 2
+    for number in range(2):
+        report_all(stage, *[held(name, memory=num_tokens)] * number, budget=budget)
+        stage.chat("Hello", "Hi")
+    report_all(stage, held(name, memory=num_tokens), budget=budget)
+    sent = [one.conversation_id for one in stage.engine.read_aheads if one.displaces]
+    assert sent == [name]
+    assert status(stage, second).state is DocumentState.NO_MEMORY
+    # The second one is read for a new chat that is on show.
+    stage.rig.core.library.new_chat(second.folder_id)
+    stage.settle()
+    turn = next_turn(stage.rig.core.desk.get(stage.rig.core.library.current), stage.engine.facts)
+    assert not stage.rig.core.documents.expect(turn)
 
 
 def test_documents_and_choices_last_over_a_restart(make_stage: MakeStage) -> None:
