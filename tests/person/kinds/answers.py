@@ -7,6 +7,7 @@ from PySide6.QtTest import QTest
 
 from app.conversation.tree import shown_path
 from app.viewmodels.transcript import ItemStatus
+from app.widgets.answers.column import AnswerColumn
 from app.widgets.commands import CommandId
 from app.widgets.transcript.rows.row import RowAction
 from tests.person.kinds.registry import kind
@@ -76,25 +77,43 @@ def regenerate_several(person: Person) -> bool:
     return len(person.conversation.nodes) == before + 3
 
 
-@kind("pick one of several answers")
-def pick_answer(person: Person) -> bool:
-    replies = person.core.turns.replies_in(person.conversation.conversation_id)
-    if len(replies) < 2:
+@kind("use one of several answers")
+def use_answer(person: Person) -> bool:
+    columns = _columns(person)
+    if not columns:
         return False
-    person.core.chat.pick(person.conversation.conversation_id, replies[-1])
-    person.settle()
-    assert replies[-1] in [node.node_id for node in shown_path(person.conversation)]
+    column = person.random.choice(columns)
+    used = column.item.key
+    person.click(column.use)
+    assert used in [node.node_id for node in shown_path(person.conversation)]
+    assert not _columns(person)
     return True
 
 
 @kind("stop one of several answers")
 def stop_one_answer(person: Person) -> bool:
-    replies = person.core.turns.replies_in(person.conversation.conversation_id)
-    if len(replies) < 2:
+    running = [column for column in _columns(person) if column.item.is_running]
+    if not running:
         return False
-    person.core.chat.stop_reply(replies[0])
-    person.settle()
+    person.click(person.random.choice(running).again)
     return True
+
+
+@kind("show or close answers side by side")
+def side_by_side(person: Person) -> bool:
+    before = person.pane.reading.is_open
+    if not person.try_to_run(CommandId.SIDE_BY_SIDE):
+        return False
+    assert person.pane.reading.is_open is not before
+    return True
+
+
+def _columns(person: Person) -> list[AnswerColumn]:
+    """Return the visible columns of several answers."""
+    pane = person.pane.reading.pane
+    if pane is None or not person.pane.reading.is_open:
+        return []
+    return [column for column in pane.columns if column.isVisible()]
 
 
 def _one_more(person: Person, before: int) -> bool:

@@ -152,6 +152,8 @@ def next_version(person: Person) -> bool:
 
 def _version_with_key(person: Person, key: Qt.Key, step: int) -> bool:
     forks = [item for item in person.items if item.version.count > 1]
+    if person.pane.reading.is_open:  # the keys move between its columns
+        return False
     if not forks or not 1 <= forks[-1].version.number + step <= forks[-1].version.count:
         return False
     before = person.items.index(forks[-1])
