@@ -155,7 +155,7 @@ def test_empty_chat_leaves_reading_to_the_documents(stage: Stage) -> None:
     core.chat.set_system_prompt(core.library.current, "Be brief.")
     stage.wait_until(lambda: stage.engine.read_aheads[-1].conversation_id == core.library.current)
     assert stage.engine.read_aheads[-1].messages[-1].content.startswith("File: one .txt")
-    assert note.text() == "Reads 1 document of Work first"
+    assert note.text() == "Begins with 1 document of Work"
 
 
 def test_chat_without_messages_follows_its_folder(stage: Stage) -> None:
