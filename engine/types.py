@@ -46,6 +46,19 @@ def num_chats(conversation_ids: Iterable[ConversationId]) -> int:
     return sum(not one.startswith(DOCUMENTS_PREFIX) for one in chats)
 
 
+def is_of(user: str, conversation_id: str) -> bool:
+    """Return True if state of `user` on disk is forgotten together with a conversation.
+
+    These are the conversation itself, its several answers, and all documents of a folder if
+    `conversation_id` is the beginning of their ids, which ends with a colon.
+    """
+    is_folder = conversation_id.startswith(DOCUMENTS_PREFIX) and conversation_id.endswith(":")
+    return (is_folder and user.startswith(conversation_id)) or conversation_id in (
+        user,
+        chat_of(ConversationId(user)),
+    )
+
+
 def picture_digest(width: int, height: int, pixels: bytes) -> str:
     """Return the SHA-256 of a picture, as hex: of its size and its RGB pixels, 8 bits a channel, row by row."""
     return hashlib.sha256(b"%dx%d " % (width, height) + pixels).hexdigest()

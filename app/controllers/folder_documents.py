@@ -30,7 +30,7 @@ from app.controllers.origin import Origin
 from app.controllers.preferences import Preferences
 from app.controllers.reading_rate import ReadingRate
 from app.controllers.requests import is_same_prompt, next_turn
-from app.conversation.folder import Folder, documents_id, documents_of
+from app.conversation.folder import Folder, documents_id, documents_of, documents_prefix
 from app.conversation.placement import FolderId
 from app.conversation.tree import new_conversation
 from app.viewmodels.folder_documents import (
@@ -291,8 +291,11 @@ class FolderDocuments(QObject):
             return
         outdated = {one for one in self._held.keys() | self.ids if self._is_outdated(one)}
         # Other models keep on disk what they have read. An id with no state of this model may be theirs.
-        forgotten = {one for one in outdated if one in self._held or self._is_gone(one)}
-        for name in forgotten:
+        gone = {documents_of(one) for one in outdated if self._is_gone(one)}
+        forgotten = {one for one in outdated if one in self._held or documents_of(one) in gone}
+        # Of a folder that is gone, the state of all models is forgotten on disk.
+        prefixes = {documents_prefix(folder_id) for folder_id in gone if folder_id is not None}
+        for name in forgotten | prefixes:
             self._engine.forget(name)
         if outdated:
             self._held = {name: held for name, held in self._held.items() if name not in outdated}

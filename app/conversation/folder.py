@@ -93,7 +93,12 @@ def documents_id(folder_id: FolderId, prompt: NextPrompt) -> ConversationId:
     """
     values = (prompt.messages, prompt.thinking, prompt.keep_thinking)
     digest = digest_of(repr(values))[:_DIGEST_LEN]
-    return ConversationId(f"{DOCUMENTS_PREFIX}{folder_id}:{digest}")
+    return ConversationId(f"{documents_prefix(folder_id)}{digest}")
+
+
+def documents_prefix(folder_id: FolderId) -> ConversationId:
+    """Return the beginning of all ids of a folder's documents, for all models."""
+    return ConversationId(f"{DOCUMENTS_PREFIX}{folder_id}:")
 
 
 def documents_of(conversation_id: ConversationId) -> FolderId | None:

@@ -28,6 +28,7 @@ from engine.cache.feeding import Feed, add_feeds
 from engine.cache.points import PointKind
 from engine.cache.radix import TokenRun, common_end
 from engine.sequences import common_prefix_len
+from engine.types import is_of
 
 _MAGIC = b"rejoinder-index-1\n"
 # Key of the notes of a record: the kind of its resume point, and the conversation that wrote it.
@@ -132,11 +133,12 @@ class Index:
     def forget(self, user: str) -> list[IndexedRecord]:
         """Remove the records that hold text of one conversation only. Return the removed entries.
 
+        See is_of on several answers and documents of folders.
         If another conversation needs only the beginning of such a record, it loses this record and
         what follows: text that was forgotten must not stay.
         """
         for entry in self.entries.values():
-            entry.users.discard(user)
+            entry.users -= {one for one in entry.users if is_of(one, user)}
         removed: list[IndexedRecord] = []
         # A point has no text of its own. It goes with the K/V record that it belongs to.
         unused = [

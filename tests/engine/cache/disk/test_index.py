@@ -123,6 +123,24 @@ def test_forgotten_text_is_removed_even_from_shared_records() -> None:
     assert not index.entries
 
 
+@pytest.mark.parametrize(
+    ("user", "forgotten"),
+    [
+        ("chat/answer-2", "chat"),
+        ("documents:work:9f", "documents:work:"),
+    ],
+)
+def test_answers_of_a_chat_and_documents_of_a_folder_are_forgotten_with_it(
+    user: str, forgotten: str
+) -> None:
+    index, first, branch, _ = _tree()
+    for entry in (first, branch):
+        entry.users.clear()
+        entry.users.add(user)
+    assert not index.forget("cha") + index.forget("documents:wo") + index.forget("documents:other:")
+    assert first in index.forget(forgotten)
+
+
 def test_a_record_outside_of_its_parent_is_not_used() -> None:
     index, first, _, _ = _tree()
     far = _state(first, 11)
