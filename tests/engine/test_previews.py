@@ -36,6 +36,7 @@ from tests.fakes.asking import ask, cache_of, user
 from tests.fakes.engine_fixtures import OpenTiny, TinyModel
 from tests.fakes.inline_engine import InlineClient
 from tests.fakes.staged_engine import StagedClient
+from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template
 
 A = ConversationId("A")
@@ -105,7 +106,10 @@ def writing(client: InlineClient, request: Request = EDITED) -> Asked[Preview]:
 
 @pytest.mark.parametrize(
     ("name", "template"),
-    [("qwen3_5", Template.THINKING), ("lfm2", Template.KEEPING), ("llama", Template.KEEPING)],
+    rest_in_soak(
+        [("qwen3_5", Template.THINKING), ("lfm2", Template.KEEPING), ("llama", Template.KEEPING)],
+        ("qwen3_5", Template.THINKING),
+    ),
 )
 def test_answer_that_begins_with_its_preview_equals_the_answer_without_one(
     open_tiny: OpenTiny, name: str, template: Template
