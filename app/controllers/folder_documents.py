@@ -293,7 +293,7 @@ class FolderDocuments(QObject):
         # Other models keep on disk what they have read. An id with no state of this model may be theirs.
         gone = {documents_of(one) for one in outdated if self._is_gone(one)}
         forgotten = {one for one in outdated if one in self._held or documents_of(one) in gone}
-        # Of a folder that is gone, the state of all models is forgotten on disk.
+        # The state of all models is forgotten on disk if a folder is gone.
         prefixes = {documents_prefix(folder_id) for folder_id in gone if folder_id is not None}
         for name in forgotten | prefixes:
             self._engine.forget(name)

@@ -131,15 +131,26 @@ class ModelsController(QObject):
         self._fingerprint = ""
         self.refresh()
 
-    def choose(self, path: Path) -> None:
+    def choose(self, path: Path, then: Callable[[], object] | None = None) -> None:
         """Load the model in a folder, and remember it for the next start.
 
         Confirm it first if answers would be cut off. A model that is in use stays as it is.
+
+        then: called once the model is chosen, which may not be ready yet.
         """
+
+        def choose() -> None:
+            if self._is_in_use(path):
+                self._remember(path)
+            else:
+                self._choose(path)
+            if then is not None:
+                then()
+
         if self._is_in_use(path):
-            self._remember(path)
+            choose()
         else:
-            self.confirm(self._name(path), lambda: self._choose(path))
+            self.confirm(self._name(path), choose)
 
     def load_for_program(self, path: Path) -> bool:
         """Load the model in a folder that a program has chosen. Return False if another one is being loaded.

@@ -1,7 +1,7 @@
 """The commands for several answers, and for one answer with other options. Main thread.
 
 The Chat menu has them: Several Answers, with Regenerate and Send for 2 to 4 answers, and Ask Again With,
-with the options for another version of the last answer. The Send button has the Send commands in a menu.
+with the options and the models for another version of the last answer. The Send button has the Send commands in a menu.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from app.widgets.menu import Menu
 from app.words import commands as words, window
 from engine.types import ConversationId
 
+_MAX_MODELS = 12  # in the menu; the picker has all
 _TEMPERATURES = (0.0, 0.3, 0.7, 1.0, 1.3)
 
 _REGENERATE = {
@@ -80,14 +81,18 @@ class AnswerCommands(QObject):
             self._actions[id_].setEnabled(self._pane.composer.may_send)
 
     def _fill(self) -> None:
-        """Fill the menu with the options that differ from those of the chat."""
-        menu, core = self._ask_again, self._core
-        menu.clear()
-        facts = core.models.status.facts
+        """Fill the menu with the options that differ from those of the chat, and the other models."""
+        core = self._core
+        self._ask_again.clear()
         if core.library.current not in core.desk:
             return
-        conversation = core.desk.get(core.library.current)
-        setup = conversation.setup
+        setup = core.desk.get(core.library.current).setup
+        self._add_options(setup)
+        self._add_presets(setup)
+        self._add_models(setup)
+
+    def _add_options(self, setup: Setup) -> None:
+        menu, facts = self._ask_again, self._core.models.status.facts
         used = setup.temperature
         if facts is not None:
             used = setup.sampling(facts.default_sampling).temperature
@@ -100,13 +105,22 @@ class AnswerCommands(QObject):
             for thinking, text in ((True, words.THINKING), (False, words.NO_THINKING)):
                 if thinking != setup.thinking:
                     menu.addAction(text, partial(self._ask, replace(setup, thinking=thinking)))
-        presets = core.presets.value.by_name.values()
-        if presets:
-            menu.addSeparator()
-        for preset in presets:
+
+    def _add_presets(self, setup: Setup) -> None:
+        self._ask_again.addSeparator()  # Qt shows none at the end of a menu
+        for preset in self._core.presets.value.by_name.values():
             with_it = replace(preset.setup, seed=setup.seed)
             name = window.in_menu(preset.name, PRESET_NAME_LEN)
-            menu.addAction(name, partial(self._ask, with_it, preset.system_prompt))
+            self._ask_again.addAction(name, partial(self._ask, with_it, preset.system_prompt))
+
+    def _add_models(self, setup: Setup) -> None:
+        models, menu = self._core.models, self._ask_again
+        others = [card for card in models.cards if card.usable]
+        others = [card for card in others if str(card.path) != models.status.path]
+        menu.addSeparator()
+        for card in others[:_MAX_MODELS]:
+            choose = partial(models.choose, card.path, partial(self._ask, setup))
+            menu.addAction(window.in_menu(card.title, PRESET_NAME_LEN), choose)
 
     def _ask(self, setup: Setup, system_prompt: str | None = None) -> None:
         answer = self._pane.transcript.last_answer

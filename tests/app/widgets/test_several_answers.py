@@ -23,7 +23,8 @@ from engine.errors import OutOfMemoryError
 from engine.events import Submit
 from engine.questions import Ask, Forget
 from engine.types import answer_id
-from tests.fakes.rig import card
+from tests.app.conftest import MakeStage
+from tests.fakes.rig import FakeCatalog, card
 from tests.fakes.stage import CTRL, Key, Stage
 
 ALT = Qt.KeyboardModifier.AltModifier
@@ -383,6 +384,23 @@ def test_ask_again_with_a_preset_uses_its_system_prompt_for_this_answer_only(sta
         "Arr.",
         "And?",
     ]
+
+
+def test_ask_again_with_another_model_loads_it_and_shows_both_answers(
+    make_stage: MakeStage,
+) -> None:
+    stage = make_stage(catalog=FakeCatalog((card("Qwen3-0.6B"), card("Other-4B"))))
+    stage.chat("A boat?", "Yes.")
+    stage.engine.hold_load = True
+    choose(stage, "Other 4B")
+    stage.engine.finish_load()
+    stage.settle()
+    stage.answer("No.")
+
+    pane = stage.pane.reading.pane
+    assert pane is not None
+    assert [one.item.item.text for one in pane.columns] == ["Yes.", "No."]
+    assert stage.rig.models.status.name == "Other 4B"
 
 
 def choose(stage: Stage, text: str) -> None:
