@@ -1,4 +1,4 @@
-"""The complete sentences and characters of a text that is being written. Pure Python."""
+"""The number of complete sentences in a text that is being written. Pure Python."""
 
 from __future__ import annotations
 
@@ -25,8 +25,3 @@ def num_sentences(text: str) -> int:
             has_letter |= char.isalpha()
             is_ended = False
     return count
-
-
-def without_partial(text: str) -> str:
-    """Return a text that was cut off, without a character at its end that the next tokens complete."""
-    return text.rstrip("\ufffd")

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from typing_extensions import override
 
-from engine.chat.sentences import num_sentences, without_partial
+from engine.chat.sentences import num_sentences
 from engine.errors import Failure, PreviewRefusedError
 from engine.events import Event, IdleKind, PreviewStage, RequestFinished
 from engine.questions import Preview
@@ -96,13 +96,13 @@ class PreviewJob(SideJob):
 
     @override
     def _note_finished(self, finished: RequestFinished) -> None:
-        is_whole = finished.reason is FinishReason.STOP
-        content, reasoning = finished.content, finished.reasoning
-        if not is_whole:
-            content, reasoning = without_partial(content), without_partial(reasoning)
-        self._on_made(
-            Preview(content=content, reasoning=reasoning, reply=finished.reply, is_whole=is_whole)
+        preview = Preview(
+            content=finished.content,
+            reasoning=finished.reasoning,
+            reply=finished.reply,
+            is_whole=finished.reason is FinishReason.STOP,
         )
+        self._on_made(preview)
 
     @override
     def _note_failed(self, failure: Failure) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from engine.chat.sentences import num_sentences, without_partial
+from engine.chat.sentences import num_sentences
 from engine.commands import Asked
 from engine.config import EngineConfig
 from engine.events import (
@@ -276,8 +276,3 @@ def test_preview_of_a_divided_model_is_refused(tiny_model: TinyModel) -> None:
 )
 def test_sentences_are_counted_once_they_are_complete(text: str, number: int) -> None:
     assert num_sentences(text) == number
-
-
-def test_character_that_the_next_token_completes_is_no_part_of_a_preview() -> None:
-    assert without_partial("caf\ufffd") == "caf"
-    assert without_partial("\ufffd, a boat") == "\ufffd, a boat"
