@@ -76,6 +76,7 @@ class PreviewJob(SideJob):
         super().__init__(runner, sequence)
         self._on_progress = on_progress
         self._on_made = on_made
+        self._newest = Preview()  # the newest one that was reported
         self._note_read(sequence.num_unread)
 
     @override
@@ -91,6 +92,7 @@ class PreviewJob(SideJob):
         if max(num_sentences(reply.reasoning), num_sentences(reply.content)) >= _NUM_SENTENCES:
             return self._runner.finish(self._sequence, FinishReason.CANCELLED)
         preview = Preview(content=reply.content, reasoning=reply.reasoning, reply=reply.tokens())
+        self._newest = preview
         self._on_progress(PreviewStage.WRITING, 0, preview)
         return events
 
@@ -102,6 +104,9 @@ class PreviewJob(SideJob):
             reply=finished.reply,
             is_whole=finished.reason is FinishReason.STOP,
         )
+        if not preview.is_whole and (preview.content or preview.reasoning).endswith("\ufffd"):
+            # The tokens end within a character, which the answer will complete.
+            preview = self._newest
         self._on_made(preview)
 
     @override

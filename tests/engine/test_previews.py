@@ -154,6 +154,18 @@ def test_preview_ends_after_two_sentences_and_reports_the_tokens_of_its_text(
     assert all(preview.content.startswith(one.content) for one in shown)
 
 
+def test_preview_that_is_cut_within_a_character_ends_before_it(open_tiny: OpenTiny) -> None:
+    client = open_tiny("llama")
+    text = "é" * ((MAX_PREVIEW_TOKENS - 2) // 2) + "a"  # one token, after two for each é
+    client.make_preview(replace(EDITED, forced=ForcedReply(text=text + "é" * 9)))
+
+    (preview,) = previews(client.run_until_idle())
+
+    assert preview.content == text
+    assert preview.reply is not None
+    assert preview.reply.num_tokens == MAX_PREVIEW_TOKENS - 1
+
+
 def test_preview_of_a_short_answer_is_whole_and_the_answer_ends_with_it(
     open_tiny: OpenTiny,
 ) -> None:
