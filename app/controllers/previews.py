@@ -150,7 +150,7 @@ class Previews(QObject):
         why_not = self._why_not(turn)
         if why_not or facts is None:
             self._drop()
-            self._show(PreviewText(why_not))
+            self._show(PreviewText(why_not, is_complete=why_not != words.LOADING))
             return
         request = self._request(turn, facts)
         if self._previewed == (request, facts):

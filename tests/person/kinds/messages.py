@@ -79,11 +79,14 @@ def preview_edit(person: Person) -> bool:
     person.wait_until(lambda: bool(previews.shown.line))
     if person.random.random() < 0.7:
         # Another chat’s answer may take long, and a preview may be refused.
-        person.wait_until(
-            lambda: bool(
-                previews.shown.text or previews.shown.is_complete or person.core.turns.live
+        try:
+            person.wait_until(
+                lambda: bool(
+                    previews.shown.text or previews.shown.is_complete or person.core.turns.live
+                )
             )
-        )
+        except AssertionError as error:
+            raise AssertionError(f"the preview stays at {previews.shown.line!r}") from error
     if person.random.random() < 0.2:
         person.run(CommandId.PREVIEW_EDITS)
     seen = previews.shown
