@@ -53,6 +53,11 @@ class AnswerColumnItem:
         return self.item.status is ItemStatus.STREAMING
 
     @property
+    def can_use(self) -> bool:
+        """False for an answer that ended without text: it is removed when another one is on show."""
+        return self.is_running or bool(self.item.text or self.item.reasoning)
+
+    @property
     def name(self) -> str:
         return words.name(self.number)
 

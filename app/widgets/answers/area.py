@@ -126,7 +126,9 @@ class ReadingArea(QStackedWidget):
         """The answer that a message sent now would continue; None without answers on show."""
         column = None if self.pane is None or not self.is_open else self.pane.focused
         is_answering = self._core.turns.live_in(self._core.library.current) is not None
-        return None if column is None or is_answering else column.item.key
+        if column is None or is_answering or not column.item.can_use:
+            return None
+        return column.item.key
 
     def _open(self, chat: ConversationId, answers: AnswerSet) -> None:
         self._sets[chat] = answers

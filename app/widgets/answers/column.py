@@ -145,6 +145,7 @@ class AnswerColumn(QGroupBox):
         else:
             self.again.show_icon(Icon.REGENERATE, commands.REGENERATE)
         self.again.setEnabled(item.is_running or item.can_regenerate)
+        self.use.setEnabled(item.can_use)
 
     def _lay_out(self) -> None:
         """Bring the view to the newest state of the answer, unless the column is hidden."""
@@ -193,7 +194,7 @@ class AnswerColumn(QGroupBox):
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in _RETURN and not event.isAutoRepeat() and self._item is not None:
-            self.used.emit()
+            self.use.click()  # no effect while the button is disabled
         else:
             super().keyPressEvent(event)
 

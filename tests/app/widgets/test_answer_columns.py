@@ -313,6 +313,18 @@ def test_stop_ends_one_answer_and_the_command_stops_all(stage: Stage) -> None:
     assert columns(stage)[3].item.is_running
 
 
+def test_answer_that_was_stopped_without_text_cannot_be_used(stage: Stage) -> None:
+    stage.chat("A boat?", "Yes.")
+    pane = regenerate(stage, 3)
+    write(stage, "Red", "Blue")
+    columns(stage)[2].again.click()
+    stage.settle()
+    assert [one.use.isEnabled() for one in columns(stage)] == [True, True, False]
+    QTest.keyClick(columns(stage)[2], Qt.Key.Key_Return)
+    stage.settle()
+    assert pane.isVisible()
+
+
 def test_versions_before_the_answers_stay_away_when_the_first_is_stopped(stage: Stage) -> None:
     stage.chat("A boat?", "Yes.")
     stage.engine.hold_start = True

@@ -79,7 +79,7 @@ def regenerate_several(person: Person) -> bool:
 
 @kind("use one of several answers")
 def use_answer(person: Person) -> bool:
-    columns = _columns(person)
+    columns = [column for column in _columns(person) if column.use.isEnabled()]
     if not columns:
         return False
     column = person.random.choice(columns)
