@@ -238,20 +238,13 @@ class ScriptPlayer:
             return turn, request
         if preview.reply.num_tokens >= request.max_tokens:
             return turn, request
-        begun = Message(
-            role=Role.ASSISTANT,
-            content=preview.content,
-            reasoning=preview.reasoning,
-            reply=preview.reply,
-        )
-        is_whole = preview.is_whole and bool(preview.content)
-        turn = begin_reply(turn, begun, None, is_whole=is_whole)
+        turn = begin_reply(turn, preview)
         return turn, replace(
             request,
             messages=turn.messages,
             new_messages=turn.new_messages,
             max_tokens=request.max_tokens - preview.reply.num_tokens,
-            forced=ForcedReply(text="") if is_whole else None,
+            forced=ForcedReply(text="") if turn.is_whole else None,
         )
 
     def _request(self, step: GeneratingStep, turn: Turn) -> Request:

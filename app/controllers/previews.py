@@ -28,7 +28,7 @@ from app.words import previews as words
 from engine.commands import Asked
 from engine.events import ModelFacts, PreviewProgress, PreviewStage
 from engine.questions import Preview
-from engine.types import Message, Request, RequestId, Role
+from engine.types import Request, RequestId, Role
 
 # Delay after the last change before a preview is asked for.
 PAUSE_MS = 500
@@ -115,15 +115,7 @@ class Previews(QObject):
         request = self._request(turn, facts)
         if self._previewed != (request, facts) or preview.reply.num_tokens >= request.max_tokens:
             return turn
-        begun = Message(
-            role=Role.ASSISTANT,
-            content=preview.content,
-            reasoning=preview.reasoning,
-            reply=preview.reply,
-        )
-        # A reply that the model ended within its reasoning is drawn to its end again.
-        is_whole = preview.is_whole and bool(preview.content)
-        return begin_reply(turn, begun, generation_of(request, turn, facts), is_whole=is_whole)
+        return begin_reply(turn, preview, generation_of(request, turn, facts))
 
     def _request(self, turn: Turn, facts: ModelFacts) -> Request:
         setup, cards = turn.conversation.setup, self._models.cards

@@ -52,6 +52,7 @@ from app.conversation.tree import (
 )
 from app.words import problems as words
 from engine.errors import UserFixableError
+from engine.questions import Preview
 from engine.types import FinishReason, Message, Role
 
 
@@ -156,17 +157,20 @@ def plan_edit(  # noqa: PLR0913 (values with defaults)
     return replace(turn, edited=node_id)
 
 
-def begin_reply(
-    turn: Turn, begun: Message, generation: Generation | None, *, is_whole: bool
-) -> Turn:
-    """Return a turn whose new reply begins with the tokens of a preview.
+def begin_reply(turn: Turn, preview: Preview, generation: Generation | None = None) -> Turn:
+    """Return a turn whose new reply begins with the text and tokens of a preview.
 
     Args:
         turn: a turn with an empty reply.
-        begun: the preview.
+        preview: a preview with tokens.
         generation: model and options of the preview, as for the other plans.
-        is_whole: True if the reply ends with the preview.
     """
+    begun = Message(
+        role=Role.ASSISTANT,
+        content=preview.content,
+        reasoning=preview.reasoning,
+        reply=preview.reply,
+    )
     empty = turn.conversation.nodes[turn.reply_id]
     reply = replace(empty, content=begun.content, reasoning=begun.reasoning, generation=generation)
     return replace(
@@ -175,7 +179,8 @@ def begin_reply(
         messages=(*turn.messages, begun),
         readers=(*turn.readers, _NOBODY),
         plain=turn,
-        is_whole=is_whole,
+        # A reply that the model ended within its reasoning is drawn to its end again.
+        is_whole=preview.is_whole and bool(preview.content),
     )
 
 
