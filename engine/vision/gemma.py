@@ -26,6 +26,7 @@ from typing_extensions import override
 from engine.vision.image_settings import ImageSettings
 from engine.vision.tower import (
     AttentionInBlocks,
+    BlockAttention,
     EncodedPicture,
     PassContext,
     Patches,
@@ -164,29 +165,16 @@ class _Projector(nn.Module):
         return mx.fast.rms_norm(means, weight, self._eps) @ self.mm_input_projection_weight
 
 
-class BlockAttention(nn.Module):
-    """The attention of SigLIP, computed in blocks by `attend`, which the tower sets."""
+class _Attention(BlockAttention):
+    """The attention of SigLIP."""
 
     def __init__(self, width: int, num_heads: int) -> None:
-        super().__init__()
-        self._num_heads = num_heads
-        self.q_proj = nn.Linear(width, width)
-        self.k_proj = nn.Linear(width, width)
-        self.v_proj = nn.Linear(width, width)
+        super().__init__(width, num_heads, bias=True)
         self.out_proj = nn.Linear(width, width)
-        self.attend: Any = None
 
     @override
     def __call__(self, x: mx.array, _mask: None = None) -> mx.array:
-        _, num_patches, width = x.shape
-
-        def heads(y: mx.array) -> mx.array:
-            return y.reshape(1, num_patches, self._num_heads, -1).transpose(0, 2, 1, 3)
-
-        scale = (width // self._num_heads) ** -0.5
-        queries, keys, values = (heads(one(x)) for one in (self.q_proj, self.k_proj, self.v_proj))
-        output = self.attend(queries, keys, values, scale)
-        return self.out_proj(output.transpose(0, 2, 1, 3).reshape(1, num_patches, width))
+        return self.out_proj(self.attended(x))
 
 
 def make_gemma_tower(config: Mapping[str, Any]) -> nn.Module:
@@ -196,6 +184,6 @@ def make_gemma_tower(config: Mapping[str, Any]) -> nn.Module:
     module: Any = nn.Module()
     module.vision_tower = import_part("gemma3.vision").VisionModel(parameters)
     for layer in module.vision_tower.vision_model.encoder.layers:
-        layer.self_attn = BlockAttention(vision["hidden_size"], vision["num_attention_heads"])
+        layer.self_attn = _Attention(vision["hidden_size"], vision["num_attention_heads"])
     module.multi_modal_projector = _Projector(config)
     return module

@@ -25,6 +25,7 @@ from typing_extensions import override
 from engine.vision.image_settings import ImageSettings
 from engine.vision.tower import (
     AttentionInBlocks,
+    BlockAttention,
     EncodedPicture,
     PassContext,
     Patches,
@@ -149,17 +150,12 @@ class _Projector(nn.Module):
         return self.linear_2(nn.gelu(self.linear_1(self.patch_merger.merging_layer(joined))))
 
 
-class RotatedBlockAttention(nn.Module):
-    """The attention of Pixtral to one picture, computed in blocks by `attend`, which the tower sets."""
+class _Attention(BlockAttention):
+    """The attention of Pixtral."""
 
     def __init__(self, width: int, num_heads: int) -> None:
-        super().__init__()
-        self._num_heads = num_heads
-        self.q_proj = nn.Linear(width, width, bias=False)
-        self.k_proj = nn.Linear(width, width, bias=False)
-        self.v_proj = nn.Linear(width, width, bias=False)
+        super().__init__(width, num_heads, bias=False)
         self.o_proj = nn.Linear(width, width, bias=False)
-        self.attend: Any = None
 
     @override
     def __call__(
@@ -170,16 +166,8 @@ class RotatedBlockAttention(nn.Module):
         angles: tuple[mx.array, mx.array],
         _mask: mx.array | None = None,
     ) -> mx.array:
-        _, num_patches, width = x.shape
-
-        def heads(y: mx.array) -> mx.array:
-            return y.reshape(1, num_patches, self._num_heads, -1).transpose(0, 2, 1, 3)
-
-        queries, keys, values = (heads(one(x)) for one in (self.q_proj, self.k_proj, self.v_proj))
         rotate = import_part("pixtral.vision").apply_rotary_pos_emb
-        queries, keys = rotate(queries, keys, *angles, unsqueeze_dim=0)
-        output = self.attend(queries, keys, values, (width // self._num_heads) ** -0.5)
-        return self.o_proj(output.transpose(0, 2, 1, 3).reshape(1, num_patches, width))
+        return self.o_proj(self.attended(x, lambda q, k: rotate(q, k, *angles, unsqueeze_dim=0)))
 
 
 def make_mistral_tower(config: Mapping[str, Any]) -> nn.Module:
@@ -190,6 +178,6 @@ def make_mistral_tower(config: Mapping[str, Any]) -> nn.Module:
     module.vision_tower = import_part("pixtral.vision").VisionModel(parameters)
     for layer in module.vision_tower.vision_model.transformer.layers:
         heads = vision["num_attention_heads"]
-        layer.attention = RotatedBlockAttention(vision["hidden_size"], heads)
+        layer.attention = _Attention(vision["hidden_size"], heads)
     module.multi_modal_projector = _Projector(config)
     return module

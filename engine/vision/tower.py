@@ -75,6 +75,9 @@ class EncodedPicture:
 PassContext = Callable[[int, EncodedPicture | None], AbstractContextManager[None]]
 
 
+Rotate = Callable[[mx.array, mx.array], tuple[mx.array, mx.array]]
+
+
 class Tower(Protocol):
     """The tower and the image processor of a model."""
 
@@ -184,6 +187,34 @@ class AttentionInBlocks:
         ]
         self.results += blocks
         return blocks[0] if len(blocks) == 1 else mx.concatenate(blocks, axis=2)
+
+
+class BlockAttention(nn.Module):
+    """The attention of a tower to one picture, computed in blocks by `attend`, which the tower sets."""
+
+    def __init__(self, width: int, num_heads: int, *, bias: bool) -> None:
+        super().__init__()
+        self._num_heads = num_heads
+        self.q_proj = nn.Linear(width, width, bias=bias)
+        self.k_proj = nn.Linear(width, width, bias=bias)
+        self.v_proj = nn.Linear(width, width, bias=bias)
+        self.attend: Any = None
+
+    def attended(self, x: mx.array, rotate: Rotate | None = None) -> mx.array:
+        """Return the attended values of all patches, of shape (1, patches, width).
+
+        rotate: function that rotates the queries and keys, of shape (1, heads, patches, D).
+        """
+        _, num_patches, width = x.shape
+
+        def heads(y: mx.array) -> mx.array:
+            return y.reshape(1, num_patches, self._num_heads, -1).transpose(0, 2, 1, 3)
+
+        queries, keys, values = (heads(one(x)) for one in (self.q_proj, self.k_proj, self.v_proj))
+        if rotate is not None:
+            queries, keys = rotate(queries, keys)
+        output = self.attend(queries, keys, values, (width // self._num_heads) ** -0.5)
+        return output.transpose(0, 2, 1, 3).reshape(1, num_patches, width)
 
 
 def _attend_on_cpu(queries: mx.array, keys: mx.array, values: mx.array, scale: float) -> mx.array:
