@@ -87,7 +87,7 @@ class Withdraw:
     """Withdraw a question for a preview, a title or a length, if it is not answered yet.
 
     The answer is then a Problem. Other questions are not withdrawn: they are answered at once, or once
-    the engine is idle.
+    the engine is idle. The state of a preview, answered or not, is freed once no request waits or runs.
     """
 
     question_id: QuestionId

@@ -83,6 +83,9 @@ class Idler:
         self._audited_at = clock()  # time of the last audit, initially the time of creation
         self._has_worked = False  # True if the engine did other work after the last audit
         self._queue = IdleQueue()
+        # Question of the preview whose state the worker keeps, or last kept.
+        self._previewed: QuestionId | None = None
+        self._has_unused_state = False  # True if that question is withdrawn
         # The conversation that the window shows. Its tasks have priority.
         self._shown: ConversationId | None = None
         self._job: IdleJob | None = None  # the job in progress
@@ -113,7 +116,7 @@ class Idler:
         """True if a step would do work or emit an event."""
         has_reports = self._has_reported or bool(self._awaiting)
         has_tests = self._has_ways_to_test() or self._has_passes_to_time()
-        has_reports |= self._idle_wait not in (None, self._wait)
+        has_reports |= self._has_unused_state or self._idle_wait not in (None, self._wait)
         return has_reports or self.is_busy or has_tests or self._is_audit_due()
 
     @property
@@ -166,7 +169,11 @@ class Idler:
         self._refuse_lost()
 
     def withdraw(self, question_id: QuestionId) -> None:
-        """Cancel the queued or running title or preview of a question, if it has one."""
+        """Cancel the queued or running title or preview of a question, if it has one.
+
+        The next step frees the state of a preview. A request that continues it may wait now.
+        """
+        self._has_unused_state |= question_id == self._previewed
         for task in (*self._queue.questions, self._task):
             match task:
                 case TitleTask() if task.question_id == question_id:
@@ -257,6 +264,7 @@ class Idler:
 
     def step(self) -> bool:
         """Start, advance or pause a job, or emit an event. Return False if there was no work."""
+        self._free_unused_state()
         wait = self._idle_wait
         if wait is not None and wait != self._wait:
             self._report_wait(wait[1])
@@ -325,12 +333,21 @@ class Idler:
     def _start_preview(self, task: PreviewTask) -> IdleJob | None:
         """Create the job of a preview, or answer with the reason why there is none."""
         self._queue.preview = self._wait = None
-        question_id = task.question_id
+        question_id = self._previewed = task.question_id
         job = attempt("a preview", lambda: self._make_preview(task))
         if isinstance(job, Failure):
             self._answer(question_id, Preview(refusal=job.problem))
             return None
         return job
+
+    def _free_unused_state(self) -> None:
+        if (
+            self._has_unused_state
+            and self.worker is not None
+            and self.worker.free_preview is not None
+        ):
+            self.worker.free_preview()
+        self._has_unused_state = False
 
     def _make_preview(self, task: PreviewTask) -> IdleJob:
         """Return the job of a preview.

@@ -104,3 +104,5 @@ class IdleWorker:
     # there is no memory for it or too much to read. None if the model makes no titles.
     title: Callable[[NextPrompt, Callable[[str], None]], IdleJob | None] | None = None
     preview: PreviewWorker | None = None  # None if the model makes no previews
+    # Frees the state of the newest preview, which no request will continue.
+    free_preview: Callable[[], None] | None = None

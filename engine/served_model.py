@@ -201,6 +201,7 @@ class ServedModel:
             # The caches of other stages are not worth a second copy for a title or a preview.
             title=None if model.others else TitleMaker(*side),
             preview=None if model.others else PreviewMaker(*side),
+            free_preview=cache.aside.drop,
         )
         self.model = model
         fit_to_weights(self._config, model.own_weight_bytes)

@@ -67,7 +67,7 @@ class Previews(QObject):
         self._is_over = False  # True once the app is closing
         # The request that was asked for, and the model then. None if no preview is asked for.
         self._previewed: tuple[Request, ModelFacts] | None = None
-        self._asked: Asked[Preview] | None = None  # the question that is not answered yet
+        self._asked: Asked[Preview] | None = None  # the question of the preview on show
         self._preview = _NOTHING  # the newest text and tokens
         self.shown = PreviewText()
         self.pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
@@ -192,7 +192,6 @@ class Previews(QObject):
     def _on_made(self, asked: Asked[Preview], preview: Preview) -> None:
         if asked != self._asked:
             return
-        self._asked = None
         self._preview = preview
         self._show_preview(None, 0, is_complete=True)
 

@@ -69,6 +69,8 @@ class Lease:
     locked: KvNode | None  # node that holds the last restored token; locked until the lease ends
     # Number of leading prompt tokens for which faulty stored state was found; 0 without a fault.
     faulted: int
+    # True if feeding the prompt captures snapshots. False for side requests, except previews.
+    has_points: bool
     # Snapshots captured for this lease and not yet added to the tree.
     snapshots: list[Snapshot] = field(default_factory=list[Snapshot])
     # Bytes of the K/V buffers that the first forward pass will allocate; 0 if there are buffers.

@@ -27,7 +27,7 @@ its byte budget, or nothing is left to evict.
 PrefixCache is the interface, used on the engine thread only. An instance belongs to one model. The
 runner calls it for each request, core.py calls it for commands. holdings.py defines the data and
 its rules; lending.py, restoring.py, eviction.py, faults.py, audits.py and this module change the
-data.
+data. aside.py keeps the state of a preview, which is not a part of the data.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from functools import partial
 import mlx.core as mx
 
 from engine.cache import kv
+from engine.cache.aside import Aside
 from engine.cache.audits import Audits
 from engine.cache.eviction import Eviction
 from engine.cache.faults import OnFault, Quarantine
@@ -100,6 +101,7 @@ class PrefixCache:
         self._lending = Lending(self._holdings)
         self._restorer = Restorer(self._holdings, self._lending)
         self._quarantine = Quarantine(self._holdings, self._lending, on_fault)
+        self.aside = Aside(self._holdings)
         self.audits = Audits(self._holdings, self._restorer, self._quarantine)
         self._eviction = Eviction(
             self._holdings,
@@ -155,6 +157,9 @@ class PrefixCache:
             side: True for a side request, such as a title. It gets separate caches, and nothing is
                 published or evicted for it.
         """
+        if not side:
+            for new in self.aside.take(conversation_id, prompt_ids, self.make_room):
+                graft(self._holdings, conversation_id, new)
         # Number of leading prompt tokens for which faulty stored state was found (Lease.faulted).
         faulted = self._quarantine.check_parked(conversation_id, prompt_ids)
         while True:
@@ -268,6 +273,16 @@ class PrefixCache:
         lease.restored = lease.hot.num_tokens
         lease.snapshots.clear()
 
+    def set_aside(self, lease: Lease) -> None:
+        """End a side request, and keep its state for the request that continues its reply (aside.py).
+
+        If this method raises an error, the caller must call abandon().
+        """
+        assert lease.side
+        if lease.hot.is_consistent():
+            self.aside.keep(lease)
+        self.abandon(lease)
+
     def abandon(self, lease: Lease) -> None:
         """End a lease without publishing: park its caches with the restored tokens only.
 
@@ -292,6 +307,7 @@ class PrefixCache:
         State that a running request uses is kept. If a request of this conversation is running, its
         publish adds the conversation's state again.
         """
+        self.aside.forget(conversation_id)
         self._eviction.forget(conversation_id)
         hot = self._holdings.parked.get(conversation_id)
         if hot is not None:
@@ -338,6 +354,7 @@ class PrefixCache:
 
         Called when memory ran out, before the cache is dropped, and for an Evict command.
         """
+        self.aside.drop()
         self._eviction.evict_all()
 
     # Reports, also for the disk tier, tests and benchmarks

@@ -109,6 +109,7 @@ class Restorer:
             side=side,
             locked=match.node,
             faulted=faulted,
+            has_points=not side,
             saved=match.restored,
         )
         self._holdings.add_lease(lease)

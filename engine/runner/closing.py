@@ -55,7 +55,7 @@ class Closing:
         if is_last:
             # A pass can take seconds beside other programs. A reply that is continued feeds its
             # newest token then: no pass has fed it before.
-            self._keep_end(sequence.lease)
+            self.keep_end(sequence.lease)
             return True
         if sequence.ended is not FinishReason.STOP:
             self._feeder.feed_all(held, sequence.lease)
@@ -64,13 +64,13 @@ class Closing:
         if common_prefix_len(held.token_ids, upcoming.token_ids) < num_held:
             if may_call_tool(sequence.upcoming.messages):
                 # The template keeps the reply if a tool result follows it.
-                self._keep_end(sequence.lease)
+                self.keep_end(sequence.lease)
             return False
         if len(upcoming.token_ids) <= self._model.facts.context_len:
             self._feeder.feed_all(upcoming, sequence.lease)
         return True
 
-    def _keep_end(self, lease: Lease) -> None:
+    def keep_end(self, lease: Lease) -> None:
         """Keep a resume point after the last token in a lease's caches."""
         points = lease.snapshots
         is_kept = bool(points) and points[-1].num_tokens == lease.hot.num_tokens

@@ -177,10 +177,9 @@ class Prefill:
 
     def _capture(self, kind: PointKind, logits: mx.array | None) -> None:
         # A model without auxiliary state needs a snapshot only for its logits: with them, the same
-        # prompt needs no pass when the reply is regenerated. A side request, such as a benchmark's
-        # cold run, adds nothing to the prefix cache, so it needs no snapshots.
+        # prompt needs no pass when the reply is regenerated.
         is_of_use = self._model.layout.needs_snapshot or logits is not None
-        if is_of_use and not self.lease.side:
+        if is_of_use and self.lease.has_points:
             self._cache.capture_snapshot(self.lease, kind, logits)
 
     def _launch(self, room: int, seconds: float) -> Computation:

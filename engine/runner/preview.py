@@ -1,7 +1,9 @@
 """An idle job that writes the beginning of an answer that is not requested yet.
 
 The preview is the answer to a side request (side_job.py). Each token is drawn from the same arguments
-as in the request, so the request may continue the preview as its own reply.
+as in the request, so the request may continue the preview as its own reply. The state of the newest preview
+is kept beside the prefix cache until then, so that the request reads neither the edited message nor the
+preview again.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from dataclasses import replace
 from typing_extensions import override
 
 from engine.chat.sentences import num_sentences
+from engine.cleanup import undo_on_error
 from engine.errors import Failure, PreviewRefusedError
 from engine.events import Event, IdleKind, PreviewStage, RequestFinished
 from engine.questions import Preview
@@ -44,6 +47,7 @@ class PreviewMaker(SideMaker):
             TemplateError: the template refused the messages.
             ContextFullError, MemoryFullError: as in Runner.start.
         """
+        self.cache.aside.drop()
         # The request must have a token left to draw.
         max_tokens = max(1, min(MAX_PREVIEW_TOKENS, request.max_tokens - 1))
         request = replace(
@@ -58,6 +62,7 @@ class PreviewMaker(SideMaker):
             sequence = self.runner.start(request, 0.0)
         if sequence is None:
             raise PreviewRefusedError("There is not enough memory beside the other chats.")
+        sequence.lease.has_points = True
         return PreviewJob(self.runner, sequence, on_progress, on_made)
 
 
@@ -78,6 +83,12 @@ class PreviewJob(SideJob):
         self._on_made = on_made
         self._newest = Preview()  # the newest one that was reported
         self._note_read(sequence.num_unread)
+
+    @override
+    def stop(self) -> None:
+        """End the preview here, and keep its state for the request that continues it."""
+        with undo_on_error(self._drop):
+            self._runner.set_aside(self._sequence)
 
     @override
     def _note_read(self, num_unread: int) -> None:

@@ -184,6 +184,23 @@ class Runner:
         self._feeder.publish(shown, sequence.prompt, lease, is_turn=True)
         return sequence.upcoming if sequence.has_reply and not is_ahead else None
 
+    def set_aside(self, sequence: Sequence) -> None:
+        """End a side request, and keep its state for the request that continues its reply.
+
+        Raises:
+            RuntimeError: there is no memory for the state. Call abandon() then.
+        """
+        self._decoder.detach(sequence)
+        lease = sequence.lease
+        if sequence.logits is None:
+            sequence.prefill.cut(PointKind.BRANCH)
+        else:
+            self._closing.keep_end(lease)
+        self._cache.set_aside(lease)
+        self._feeder.ahead.note_fed(
+            sequence.request.conversation_id, lease.hot.token_ids, lease.restored
+        )
+
     def abandon(self, sequence: Sequence) -> None:
         """Stop a failed request, and remove what it added to the prefix cache."""
         self._decoder.detach(sequence)

@@ -2,7 +2,8 @@
 
 The text of such a job is the answer to a side request: it copies the cached beginning of its prompt to
 live caches of its own, publishes nothing and evicts nothing. When the job ends or is stopped, these caches
-are dropped, and the prefix cache is as it was before.
+are dropped, and the prefix cache is as it was before. The state of a preview is kept beside the prefix cache
+(cache/aside.py).
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class SideJob(ABC):
 
     def step(self) -> bool:
         """Run one forward pass. Return False at the end of the answer."""
-        with undo_on_error(self.stop):
+        with undo_on_error(self._drop):
             if self._sequence.logits is None:
                 self._runner.read(self._sequence)
                 self._note_read(self._sequence.num_unread)
@@ -83,6 +84,10 @@ class SideJob(ABC):
             return self._draw()
 
     def stop(self) -> None:
+        """End the answer here."""
+        self._drop()
+
+    def _drop(self) -> None:
         """Drop the answer and its live caches."""
         self._runner.abandon(self._sequence)
 
@@ -90,12 +95,12 @@ class SideJob(ABC):
         """Draw a token. Return False if it is the last one, or if the pass fails."""
         for _, result in self._runner.decode():
             if isinstance(result, Failure):
-                self.stop()
+                self._drop()
                 self._note_failed(result)
                 return False
             events = self._until_end(result)
             if events and isinstance(events[-1], RequestFinished):
-                self._runner.publish_turn(self._sequence)
+                self.stop()
                 self._note_finished(events[-1])
                 return False
         return True

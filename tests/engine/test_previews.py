@@ -21,7 +21,7 @@ from engine.events import (
     UnloadModel,
 )
 from engine.problem import Problem
-from engine.questions import CacheStatistics, Preview
+from engine.questions import CacheStatistics, EvictWhat, Preview
 from engine.runner.preview import MAX_PREVIEW_READ, MAX_PREVIEW_TOKENS
 from engine.types import (
     ConversationId,
@@ -128,10 +128,16 @@ def test_answer_that_begins_with_its_preview_equals_the_answer_without_one(
     assert preview.reply is not None
     assert whole.reply.token_ids[: preview.reply.num_tokens] == preview.reply.token_ids
     answer = continued(request, preview)
-    assert run_request(client, answer).reply == whole.reply
+    finished = run_request(client, answer)
+    assert finished.reply == whole.reply
+    assert finished.usage.plan.num_fed == 1  # the newest token of the preview was not fed
     checked = client.answer(client.verify(answer.request_id, answer.messages))
     assert checked.equal
     assert checked.replay_difference == 0
+    again = run_request(client, replace(request, request_id=RequestId("again")))
+    assert again.usage.plan.num_fed == 0
+    assert again.reply == whole.reply
+    cache_of(client).check_invariants()
 
 
 def test_preview_ends_after_two_sentences_and_reports_the_tokens_of_its_text(
@@ -197,6 +203,66 @@ def test_request_interrupts_a_preview_within_one_step_and_the_preview_begins_aga
     ends = [one for one in events if isinstance(one, RequestFinished | Answered)]
     assert isinstance(ends[0], RequestFinished)
     assert [one.question_id for one in ends[1:] if isinstance(one, Answered)] == [asked.question_id]
+
+
+@pytest.mark.parametrize("name", ["qwen3_5", "llama"])
+def test_request_continues_a_preview_that_it_interrupts_though_the_preview_is_withdrawn(
+    open_tiny: OpenTiny, name: str
+) -> None:
+    client = open_tiny(name)
+    ask(client, QUESTION)
+    asked = client.make_preview(EDITED)
+    shown = Preview()
+    while shown.reply is None or shown.reply.num_tokens < 3:
+        client.step()
+        shown = next(
+            (one.preview for one in client.new_events() if isinstance(one, PreviewProgress)), shown
+        )
+    client.send(Submit(continued(EDITED, shown), time.perf_counter()))
+    client.withdraw(asked)
+    events = client.run_until_idle()
+
+    finished = next(event for event in events if isinstance(event, RequestFinished))
+    assert finished.usage.plan.num_fed <= 1
+    assert finished.usage.plan.restored_ahead > 3
+
+
+@pytest.mark.parametrize("ending", ["withdrawn", "replaced", "forgotten", "evicted"])
+def test_state_of_a_preview_that_is_not_sent_is_freed(open_tiny: OpenTiny, ending: str) -> None:
+    client = open_tiny("qwen3_5")
+    ask(client, QUESTION)
+    asked = client.make_preview(EDITED)
+    (preview,) = previews(client.run_until_idle())
+    match ending:
+        case "withdrawn":
+            client.withdraw(asked)
+        case "replaced":
+            client.make_preview(replace(EDITED, messages=(user("Another boat"),)))
+        case "forgotten":
+            client.forget(A)
+        case _:
+            client.evict(EvictWhat.ALL)
+    client.run_until_idle()
+
+    plan = run_request(client, continued(EDITED, preview)).usage.plan
+    assert plan.num_fed > 1
+
+
+def test_preview_in_a_full_cache_evicts_nothing_and_its_request_reads_nothing_again(
+    open_tiny: OpenTiny,
+) -> None:
+    client = open_tiny("qwen3_5")
+    for chat in ("B", "C", "A"):
+        ask(client, QUESTION, chat=chat)
+    cache_of(client).set_budget(cache_of(client).statistics().total_bytes)
+    before = memory(client)
+    request = replace(EDITED, max_tokens=20)
+    client.make_preview(request)
+    (preview,) = previews(client.run_until_idle())
+    assert memory(client) == before
+
+    plan = run_request(client, continued(request, preview)).usage.plan
+    assert plan.num_fed == 1
 
 
 def test_newer_preview_a_withdrawal_and_an_unload_end_a_preview_and_free_its_memory(

@@ -1,0 +1,74 @@
+"""The state that a side request computed, kept beside the tree for the request that continues its reply.
+
+A preview is such a side request. Its state is no part of the prefix cache, so keeping it evicts nothing. Once a
+request of the same conversation begins with the same tokens, the state is grafted into the tree, and the
+request restores it as any other. Engine thread only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from engine.cache.grafting import Graft, stored_end
+from engine.cache.holdings import Holdings, Lease
+from engine.cache.hot import LentSpan
+from engine.sequences import common_prefix_len
+from engine.types import ConversationId
+
+
+class Aside:
+    """The new state of one side request: a graft for each snapshot, and one for its last token."""
+
+    def __init__(self, holdings: Holdings) -> None:
+        self._holdings = holdings
+        self._conversation_id: ConversationId | None = None
+        self._start = 0  # number of leading tokens whose K/V was in the tree already
+        self._grafts: list[Graft] = []  # in the order of the tokens
+
+    def keep(self, lease: Lease) -> None:
+        """Copy the state of a side request that the tree lacks. It replaces the state kept before."""
+        self.drop()
+        hot = lease.hot
+        if hot.num_tokens == lease.restored:
+            return
+        run = hot.run
+        start = self._start = stored_end(self._holdings, run)
+        points = {point.num_tokens: point for point in lease.snapshots}
+        for end in sorted({*points, run.end}):
+            spans = [LentSpan(hot, start, end).copied()] if end > start else []
+            self._grafts.append(Graft(run.part(0, end), spans, points.get(end)))
+            start = max(start, end)
+        self._conversation_id = hot.conversation_id
+
+    def drop(self) -> None:
+        """Free the kept state. Idempotent."""
+        self._conversation_id = None
+        self._grafts = []
+
+    def forget(self, conversation_id: ConversationId) -> None:
+        """Free the kept state if it belongs to a conversation."""
+        if conversation_id == self._conversation_id:
+            self.drop()
+
+    def take(
+        self,
+        conversation_id: ConversationId,
+        prompt_ids: Sequence[int],
+        make_room: Callable[[int], bool],
+    ) -> list[Graft]:
+        """Return the kept state that a prompt begins with, in the order of its tokens, and keep it no longer.
+
+        Empty if there is none, if the budget has no room for it, or if a part of the path before it was
+        evicted.
+
+        make_room: function that evicts until a number of bytes fits into the budget.
+        """
+        if conversation_id != self._conversation_id:
+            return []
+        last = self._grafts[-1].run
+        agreed = common_prefix_len(last.token_ids, prompt_ids)
+        taken = [one for one in self._grafts if one.run.end <= agreed]
+        self.drop()
+        if not taken or not make_room(sum(one.nbytes for one in taken)):
+            return []
+        return taken if stored_end(self._holdings, last) == self._start else []
