@@ -6,6 +6,7 @@ The twin is made and started like the bundle for Macs, but contains the Python o
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -44,8 +45,11 @@ def missing() -> str:
 
 
 def run(executable: Path, home: Path, *arguments: str) -> str:
-    """Run the app in the folder /, with no environment variable but HOME. Return its output."""
-    environment = {"HOME": str(home)}
+    """Run the app in the folder /, with no environment variable but HOME and PATH. Return its output.
+
+    On Linux, mlx compiles kernels, and the compiler finds its linker in PATH.
+    """
+    environment = {"HOME": str(home), "PATH": os.defpath}
     done = subprocess.run(
         [str(executable), *arguments],
         check=False,

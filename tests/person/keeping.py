@@ -156,7 +156,8 @@ def assert_window_is_true(person: Person) -> None:
     """Assert that the messages in the transcript equal those of the stored conversation."""
     if person.current in person.listed:
         stored = TranscriptItems().of(_load(person, person.current), person.core.turns.live, None)
-        assert person.items == stored
+        differing = [pair for pair in zip(person.items, stored, strict=False) if pair[0] != pair[1]]
+        assert person.items == stored, f"shown and stored differ: {differing}"
         assert all(item.status is not MessageStatus.STREAMING for item in stored)
     view = person.pane.view
     assert [view.text_of(item.key) for item in person.items] == person.shown_texts

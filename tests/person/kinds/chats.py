@@ -75,8 +75,9 @@ def search_chats(person: Person) -> bool:
     person.press(Qt.Key.Key_Return)
     person.settle()
     assert sidebar.results.currentRow() in (0, 1), "the first message, or the chat of a title"
+    focused = QApplication.focusWidget()
     person.press(Qt.Key.Key_Escape)
-    assert sidebar.list.isVisible()
+    assert sidebar.list.isVisible(), f"Esc in {focused} did not end the search"
     return True
 
 

@@ -191,7 +191,7 @@ def undo_action(person: Person) -> bool:
     assert was_refused or undone == ([name] if name else [])
     # An undo in another chat leaves this one, which adds the text typed here as a step.
     gone = set(before).difference(person.core.undo.entries)
-    assert len(gone) == len(undone)
+    assert len(gone) == len(undone), f"{name!r} was undone, and gone are {gone} of {before}"
     return bool(undone)
 
 
