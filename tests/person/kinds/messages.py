@@ -7,6 +7,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 
+from app.controllers.undo import MAX_ENTRIES
 from app.conversation.tree import shown_path
 from app.widgets.commands import CommandId
 from app.widgets.transcript.editor.editor import MessageEditor
@@ -189,8 +190,9 @@ def undo_action(person: Person) -> bool:
     undo.undone.disconnect(undone.append)
     was_refused = bool(name) and bool(person.answers) and not undone
     assert was_refused or undone == ([name] if name else [])
-    # An undo in another chat leaves this one, which adds the text typed here as a step.
-    gone = set(before).difference(person.core.undo.entries)
+    # An undo in another chat leaves this one, which adds the text typed here as a step. A full list then
+    # drops its oldest step.
+    gone = set(before[len(before) == MAX_ENTRIES :]).difference(person.core.undo.entries)
     assert len(gone) == len(undone), f"{name!r} was undone, and gone are {gone} of {before}"
     return bool(undone)
 
