@@ -32,7 +32,7 @@ from engine.types import (
     Role,
     SamplingParams,
 )
-from tests.fakes.asking import ask, cache_of, user
+from tests.fakes.asking import ask, cache_of, reply_of, user
 from tests.fakes.engine_fixtures import OpenTiny, TinyModel
 from tests.fakes.inline_engine import InlineClient
 from tests.fakes.staged_engine import StagedClient
@@ -246,6 +246,23 @@ def test_state_of_a_preview_that_is_not_sent_is_freed(open_tiny: OpenTiny, endin
 
     plan = run_request(client, continued(EDITED, preview)).usage.plan
     assert plan.num_fed > 1
+
+
+def test_state_of_a_preview_is_not_used_without_the_state_before_it(open_tiny: OpenTiny) -> None:
+    client = open_tiny("qwen3_5")
+    answer = reply_of(ask(client, QUESTION))
+    request = replace(EDITED, messages=(QUESTION, answer, user("And a ship?")))
+    request = replace(request, new_messages=frozenset({2}), max_tokens=20)
+    client.make_preview(request)
+    (preview,) = previews(client.run_until_idle())
+    budget = cache_of(client).budget_bytes
+    cache_of(client).set_budget(0)
+    cache_of(client).set_budget(budget)
+
+    sent = continued(request, preview)
+    finished = run_request(client, sent)
+    assert finished.usage.plan.restored == 0
+    assert client.answer(client.verify(sent.request_id, sent.messages)).replay_difference == 0
 
 
 def test_preview_in_a_full_cache_evicts_nothing_and_its_request_reads_nothing_again(

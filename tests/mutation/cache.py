@@ -46,6 +46,13 @@ CACHE_MUTATIONS = (
         MACHINE,
     ),
     Mutation(
+        "a preview's state is used though state before it was evicted",
+        "engine.cache.aside:Aside.take",
+        each(ast.IfExp, lambda node: node.test),
+        "True",
+        ("tests/engine/test_previews.py",),
+    ),
+    Mutation(
         "a rotating window is put back without a copy",
         "engine.cache.snapshot:restore",
         each(ast.IfExp, lambda node: node.test),
