@@ -20,6 +20,9 @@ class PictureTokens:
     # Ids of the tokens that end a row of a picture and a picture; 0 if the model has none.
     row_end: int = 0
     picture_end: int = 0
+    # Texts of the tokens between which config.json puts a picture; "" if it names none.
+    begin: str = ""
+    end: str = ""
 
 
 class PictureRules(Protocol):

@@ -36,6 +36,8 @@ from engine.types import Message, Role
 
 log = logging.getLogger(__name__)
 
+# Fields of config.json with the tokens between which Gemma 4 gets a picture.
+_AROUND_KEYS = ("boi_token_id", "eoi_token_id")
 _END_TOKENS = (
     "[IMG_BREAK]",
     "[IMG_END]",
@@ -109,7 +111,8 @@ class ChatFiles:
         row_end, picture_end = (self.tokenizer.token_to_id(one) or 0 for one in _END_TOKENS)
         if config["model_type"] == "mistral3" and not (row_end and picture_end):
             return None
-        return PictureTokens(placeholder, row_end, picture_end)
+        begin, end = (self.tokenizer.id_to_token(config.get(key) or 0) for key in _AROUND_KEYS)
+        return PictureTokens(placeholder, row_end, picture_end, begin or "", end or "")
 
     def prompts(self, vocab_size: int, pictures: PictureRules | None = None) -> PromptBuilder:
         """Return the builder of prompts for a model with `vocab_size` embeddings.

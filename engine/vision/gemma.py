@@ -1,8 +1,7 @@
 """The tower of Gemma 3: SigLIP, and a projector that averages its patches. Engine thread only.
 
 The tokens of a picture see each other, also those behind them ("Gemma 3 Technical Report", arXiv
-2503.19786). mlx-lm's model knows only masks for text, so its layers are replaced: in the pass of a
-picture they get a mask in which all tokens of this pass are visible.
+2503.19786), in all layers.
 """
 
 # mlx.nn and mlx-vlm have few type annotations.
@@ -12,8 +11,8 @@ picture they get a mask in which all tokens of this pass are visible.
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, cast
 
@@ -35,6 +34,7 @@ from engine.vision.tower import (
     import_part,
     patch_bytes,
 )
+from engine.vision.visibility import MaskedLayer, Visibility
 
 
 class GemmaTower:
@@ -88,17 +88,12 @@ class GemmaTower:
 
     def adapt(self, model: nn.Module) -> PassContext:
         """Replace the layers by some that give a picture another mask."""
-        visibility = _Visibility()
+        visibility = Visibility()
         layers = cast("list[nn.Module]", model.layers)
-        layers[:] = [_MaskedLayer(layer, visibility) for layer in layers]
+        layers[:] = [MaskedLayer(layer, visibility) for layer in layers]
 
-        @contextmanager
-        def of_pass(_shift: int, picture: EncodedPicture | None) -> Generator[None]:
-            visibility.is_whole = picture is not None
-            try:
-                yield
-            finally:
-                visibility.is_whole = False
+        def of_pass(_shift: int, picture: EncodedPicture | None) -> AbstractContextManager[None]:
+            return visibility.of_pass(is_picture=picture is not None)
 
         return of_pass
 
@@ -107,39 +102,6 @@ def tokens_of_picture(config: Mapping[str, Any]) -> int:
     """Return the number of tokens of each picture."""
     own = config.get("mm_tokens_per_image") or config["text_config"].get("mm_tokens_per_image")
     return own or 256
-
-
-class _Visibility:
-    """The visibility of tokens in the pass that is being built. All layers of a model share it."""
-
-    def __init__(self) -> None:
-        self.is_whole = False  # True if the tokens of the pass see those behind them too
-
-
-class _MaskedLayer(nn.Module):
-    """A layer of a language model, with a mask for pictures."""
-
-    def __init__(self, layer: nn.Module, visibility: _Visibility) -> None:
-        super().__init__()
-        self.layer: Any = layer
-        self._visibility = visibility
-
-    @override
-    def __call__(self, x: mx.array, mask: Any = None, cache: Any = None) -> mx.array:
-        if self._visibility.is_whole:
-            mask = _with_all_of_pass(mask, x.shape[1])
-        return self.layer(x, mask, cache)
-
-
-def _with_all_of_pass(mask: Any, num_tokens: int) -> mx.array | None:
-    """Return a mask in which all tokens of the pass are visible: the last ones of the keys.
-
-    mask: one for text: None, "causal", or True where a key is visible, of shape (tokens, keys).
-    """
-    if not isinstance(mask, mx.array):
-        return None
-    is_of_pass = mx.arange(mask.shape[-1]) >= mask.shape[-1] - num_tokens
-    return mask | is_of_pass
 
 
 class _Projector(nn.Module):

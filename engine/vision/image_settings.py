@@ -25,6 +25,7 @@ class ImageSettings:
     mean: Triple  # of the red, green and blue values that follow
     std: Triple
     longest: int = 0  # highest number of pixels of a side; 0 if it is not limited
+    max_tokens: int = 0  # highest number of tokens of a picture; 0 if it is not set
 
     @classmethod
     def read(
@@ -42,13 +43,16 @@ class ImageSettings:
         settings = settings or _read(folder / "preprocessor_config.json")
         size = as_settings(settings.get("size"))
         kind, factor = settings.get("resample"), settings.get("rescale_factor")
-        longest = size.get("longest_edge")
+        longest, max_tokens = size.get("longest_edge"), settings.get("max_soft_tokens")
+        if settings.get("do_normalize") is False:
+            settings = {**settings, "image_mean": [0.0] * 3, "image_std": [1.0] * 3}
         return cls(
             resample=kind if isinstance(kind, int) and kind in set(Image.Resampling) else resample,
             factor=factor if isinstance(factor, float) else 1 / 255,
             mean=_triple(settings.get("image_mean")) or mean,
             std=_triple(settings.get("image_std")) or std,
             longest=longest if isinstance(longest, int) else 0,
+            max_tokens=max_tokens if isinstance(max_tokens, int) else 0,
         )
 
     @property

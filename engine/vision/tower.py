@@ -1,6 +1,6 @@
 """Vision towers: pixels to embeddings. The interface of all kinds of towers, and what they share.
 
-qwen.py, gemma.py and mistral.py have the kinds. The layers come from mlx-vlm. Engine thread only.
+qwen.py, gemma.py, gemma4.py and mistral.py have the kinds. The layers come from mlx-vlm. Engine thread only.
 """
 
 # mlx.nn and mlx-vlm have few type annotations.
@@ -35,12 +35,12 @@ _WIDTHS = 20
 _NUMBER_BYTES = 4
 _TOWER = "vision_tower."
 _PART = "vision_model."
-_PROJECTOR = "multi_modal_projector."
+_PROJECTORS = ("multi_modal_projector.", "embed_vision.")
 # The names of weights in model folders, and those of the modules that get them
 _MODULE_NAMES: Mapping[str, str] = {
     **dict.fromkeys(TOWER_NAMES, _TOWER),
-    f"model.{_PROJECTOR}": _PROJECTOR,
-    _PROJECTOR: _PROJECTOR,
+    **{f"model.{name}": name for name in _PROJECTORS},
+    **{name: name for name in _PROJECTORS},
 }
 
 

@@ -22,7 +22,8 @@ _INTRODUCTION = """# Model types that see pictures
 Written by `python -m tests.architectures.pictures` with mlx {mlx}, mlx-lm {lm}, mlx-vlm {vlm}.
 
 Each type is built tiny and random. The logits of a chat are compared with those of mlx-vlm's own model of the
-same weights, of Gemma 3 with the masks of transformers, because mlx-vlm's let all tokens see each other. The
+same weights, of Gemma with the masks of transformers: mlx-vlm's let all tokens of Gemma 3 see each other, and the
+tokens of a picture in all layers of Gemma 4. The
 differences are relative to the standard deviation of the logits; rounding gives up to 5e-4. After a
 restored state, an edit, another answer, an eviction and a restart, the bits are those of a run without cached state
 (`tests/engine/vision`). The tokens are those of the tiny towers.

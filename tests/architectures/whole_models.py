@@ -20,10 +20,10 @@ from types import ModuleType
 from typing import Any, cast
 
 import mlx.core as mx
-import numpy as np
 from mlx_lm.models.cache import make_prompt_cache
 from PIL import Image
 from transformers.models.gemma3.image_processing_pil_gemma3 import Gemma3ImageProcessorPil
+from transformers.models.gemma4.image_processing_pil_gemma4 import Gemma4ImageProcessorPil
 
 from engine.models.compare import relative_difference
 from engine.models.loader import LoadedModel, load_model
@@ -119,7 +119,7 @@ def theirs(
     model.eval()
     paths = [folder / f"{one.digest}.png" for one in pictures]
     images = [opened_image(path) for path in paths]
-    by_type = {"gemma3": by_gemma, "mistral3": by_mistral}
+    by_type = {"gemma3": by_gemma, "gemma4": by_gemma4, "mistral3": by_mistral}
     if config["model_type"] in by_type:
         return by_type[config["model_type"]](model, config, token_ids[: ends[-1]], images)
     return by_qwen(model, folder, token_ids, pictures, ends)
@@ -197,20 +197,60 @@ def by_gemma(
     processor = Gemma3ImageProcessorPil(
         size={"height": 128, "width": 128}, image_mean=[0.5] * 3, image_std=[0.5] * 3
     )
-    of_picture = np.zeros(len(ids), np.int32)
-    for number, (span, image) in enumerate(zip(picture_spans(token_ids), images, strict=True), 1):
+    for span, image in zip(picture_spans(token_ids), images, strict=True):
         values = processor(image, return_tensors="np")["pixel_values"]
         tokens, _, _ = model.vision_tower(mx.array(values).transpose(0, 2, 3, 1))
         hidden[:, span.start : span.end] = model.multi_modal_projector(tokens)
-        of_picture[span.start : span.end] = number
-    places = np.arange(len(ids))
-    distances = places[:, None] - places[None]
-    together = (of_picture[:, None] == of_picture[None]) & (of_picture > 0)
-    whole = mx.array((distances >= 0) | together)
-    window = mx.array(((distances >= 0) & (distances < WINDOW)) | together)
+    distances, together = distances_of(token_ids)
+    whole = (distances >= 0) | together
+    window = ((distances >= 0) & (distances < WINDOW)) | together
     for number, layer in enumerate(language.layers, 1):
         hidden = layer(hidden, window if number % 3 else whole)
     return model.language_model.lm_head(language.norm(hidden))[0]
+
+
+def by_gemma4(
+    model: Any, config: dict[str, Any], token_ids: Sequence[int], images: Sequence[Image.Image]
+) -> mx.array:
+    """Feed a prompt in one pass, with the masks of transformers: pictures see their own tokens in windows."""
+    ids = with_placeholders(token_ids, config["image_token_id"])
+    processor = Gemma4ImageProcessorPil(max_soft_tokens=70, patch_size=16, pooling_kernel_size=2)
+    features = list[mx.array]()
+    for image in images:
+        read = processor(image, return_tensors="np")
+        values, places = mx.array(read["pixel_values"]), mx.array(read["image_position_ids"])
+        features.append(model.encode_image(values, places)[0])
+    embedded = model.get_input_embeddings(
+        mx.array([ids]),
+        pixel_values=features or None,  # not used beside the features
+        cached_image_features=mx.concatenate(features) if features else None,
+    )
+    distances, together = distances_of(token_ids)
+    whole = distances >= 0
+    window = (whole | together) & (distances < WINDOW)
+    language = model.language_model
+    masks = [
+        window if kind == "sliding_attention" else whole
+        for kind in config["text_config"]["layer_types"]
+    ]
+
+    def make_masks(*_arguments: object) -> list[mx.array]:
+        return masks
+
+    language.model._make_masks = make_masks
+    return language(
+        inputs_embeds=embedded.inputs_embeds, per_layer_inputs=embedded.per_layer_inputs
+    ).logits[0]
+
+
+def distances_of(token_ids: Sequence[int]) -> tuple[mx.array, mx.array]:
+    """Return how far each token lies before each other one, and if both belong to the same picture."""
+    of_picture = mx.zeros(len(token_ids), mx.int32)
+    for number, span in enumerate(picture_spans(token_ids), 1):
+        of_picture[span.start : span.end] = number
+    places = mx.arange(len(token_ids))
+    together = (of_picture[:, None] == of_picture[None]) & (of_picture > 0)
+    return places[:, None] - places[None], together
 
 
 def opened_image(path: Path) -> Image.Image:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.vision.gemma import make_gemma_tower
+from engine.vision.gemma4 import make_gemma4_tower
 from engine.vision.mistral import make_mistral_tower
 from engine.vision.qwen import make_qwen_tower
 from tests.fakes.tiny_model import CONFIGS, Config
@@ -134,6 +135,50 @@ _GEMMA = SeeingKind(
     settings={"size": {"height": 128, "width": 128}, "resample": 2},
     make_tower=make_gemma_tower,
 )
+_GEMMA4 = SeeingKind(
+    config={
+        "model_type": "gemma4",
+        "text_config": {
+            **_TEXT,
+            "model_type": "gemma4_text",
+            "num_hidden_layers": 4,
+            "layer_types": ["sliding_attention", "full_attention"] * 2,
+            "sliding_window": WINDOW,
+            "rope_parameters": {
+                "full_attention": {
+                    "rope_type": "proportional",
+                    "rope_theta": 100.0,
+                    "partial_rotary_factor": 0.25,
+                },
+                "sliding_attention": {"rope_type": "default", "rope_theta": 100.0},
+            },
+            "global_head_dim": 32,
+            "num_kv_shared_layers": 2,
+            "vocab_size_per_layer_input": 0,
+            "hidden_size_per_layer_input": 16,
+            "use_double_wide_mlp": True,
+            "use_bidirectional_attention": "vision",
+            "tie_word_embeddings": True,
+        },
+        "vision_config": {
+            **{key: size for key, size in _TOWER.items() if key != "image_size"},
+            "model_type": "gemma4_vision",
+            "num_key_value_heads": 2,
+            "head_dim": 16,
+            "pooling_kernel_size": 2,
+            "position_embedding_size": 64,
+            "standardize": True,
+        },
+    },
+    ids={
+        "boi_token_id": "<|image>",
+        "eoi_token_id": "<image|>",
+        "image_token_id": "<|image|>",
+    },
+    written="<|image|>",
+    settings={"max_soft_tokens": 70, "patch_size": 16, "pooling_kernel_size": 2},
+    make_tower=make_gemma4_tower,
+)
 _MISTRAL = SeeingKind(
     config={
         "model_type": "mistral3",
@@ -159,6 +204,7 @@ SEEING_KINDS: Mapping[str, SeeingKind] = {
     "qwen3_vl": _qwen3_vl("qwen3_vl"),
     "qwen3_vl_moe": _qwen3_vl("qwen3_vl_moe", **_EXPERTS),
     "gemma3": _GEMMA,
+    "gemma4": _GEMMA4,
     "mistral3": _MISTRAL,
 }
 SEEING_NAMES = tuple(SEEING_KINDS)

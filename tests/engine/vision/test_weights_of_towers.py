@@ -14,9 +14,11 @@ import pytest
 from mlx import nn
 from mlx.utils import tree_flatten
 
+from engine.chat.pictures import PictureTokens
 from engine.models.compare import relative_difference
 from engine.types import Picture
 from engine.vision.gemma import GemmaTower
+from engine.vision.gemma4 import Gemma4Tower
 from engine.vision.mistral import MistralTower
 from engine.vision.pixels import read_pixels
 from engine.vision.qwen import QwenTower, make_qwen_tower
@@ -75,11 +77,16 @@ def mistral(folder: Path, config: dict[str, Any]) -> MistralTower:
     return MistralTower(folder, config, make_model(config), (5, 6))
 
 
+def gemma4(folder: Path, config: dict[str, Any]) -> Gemma4Tower:
+    return Gemma4Tower(folder, config, PictureTokens("<|image|>"))
+
+
 @pytest.mark.parametrize(
     ("name", "kind", "published"),
     [
         ("qwen3_5", QwenTower, ("vision_tower.", "model.visual.")),
         ("gemma3", GemmaTower, ("vision_tower.", "model.vision_tower.")),
+        ("gemma4", gemma4, ("embed_vision.", "model.embed_vision.")),
         ("mistral3", mistral, ("vision_tower.vision_model.", "vision_tower.")),
     ],
 )
