@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import cast
 
 from app.conversation.attachments import (
+    MAX_PICTURE_BYTES,
     AttachedPicture,
     Attachment,
     PictureContent,
     make_attachment,
     make_picture,
 )
+from app.extraction.heif import HeifConverter
 from app.extraction.refusal import Refused, RefusedFileError
 from app.settings import PictureSize
 from engine.types import Picture
@@ -51,7 +53,15 @@ class Extractor:
     All methods may be called from any thread. The process reads one file at a time.
     """
 
-    def __init__(self, *, step_s: float = STEP_S, file_s: float = FILE_S) -> None:
+    def __init__(
+        self,
+        *,
+        step_s: float = STEP_S,
+        file_s: float = FILE_S,
+        heif: HeifConverter | None = None,
+    ) -> None:
+        """Create an object without a process. heif: None for the converter of this system."""
+        self._heif = heif or HeifConverter()
         self._lock = threading.Lock()
         self._child = ChildProcess("app.extraction.program")
         self._step_s = step_s
@@ -76,7 +86,12 @@ class Extractor:
         Raises:
             RefusedFileError: the file cannot be attached.
         """
-        answer = self._result(Frame({"open": str(path), "size": size.value}), report)
+        try:
+            answer = self._result(Frame({"open": str(path), "size": size.value}), report)
+        except RefusedFileError as refusal:
+            if refusal.why is not Refused.HEIF:
+                raise
+            answer = self._converted(_content_of(path), size)
         if "picture" in answer.header:
             return _picture(path.name, answer, source=str(path))
         return _text(path, answer)
@@ -92,8 +107,12 @@ class Extractor:
         Raises:
             RefusedFileError: the content is no picture that can be decoded.
         """
-        call = Frame({"decode": True, "size": size.value}, content)
-        return _picture(name, self._result(call, lambda _share: None))
+        try:
+            return _picture(name, self._decoded(content, size))
+        except RefusedFileError as refusal:
+            if refusal.why is not Refused.HEIF:
+                raise
+            return _picture(name, self._converted(content, size))
 
     def view(self, path: Path, size: PictureSize) -> tuple[Picture, bytes]:
         """Return another view of a stored picture, and its PNG file.
@@ -104,6 +123,14 @@ class Extractor:
         answer = self._result(Frame({"view": str(path), "size": size.value}), lambda _share: None)
         _original, view, _thumbnail = _parts(answer)
         return _attached_picture(answer, "0" * 64).view, view
+
+    def _converted(self, content: bytes, size: PictureSize) -> Frame:
+        """Return the answer about the content of a HEIC or AVIF file."""
+        return self._decoded(self._heif.jpeg(content), size)
+
+    def _decoded(self, content: bytes, size: PictureSize) -> Frame:
+        call = Frame({"decode": True, "size": size.value}, content)
+        return self._result(call, lambda _share: None)
 
     def _result(self, call: Frame, report: Callable[[float], None]) -> Frame:
         """Return the last answer of the process to a call."""
@@ -133,6 +160,7 @@ class Extractor:
     def close(self) -> None:
         """End the process. A call in another thread raises RefusedFileError."""
         self._is_closed = True
+        self._heif.stop()
         self._child.kill()
         with self._lock:
             self._child.close()
@@ -145,6 +173,15 @@ class Extractor:
         except ChildEndedError:
             why = Refused.STOPPED if self._is_closed else too_complex
             raise RefusedFileError(why) from None
+
+
+def _content_of(path: Path) -> bytes:
+    """Return the content of a picture's file, which is read in this process only to be converted."""
+    with path.open("rb") as file:
+        content = file.read(MAX_PICTURE_BYTES + 1)
+    if len(content) > MAX_PICTURE_BYTES:
+        raise RefusedFileError(Refused.PICTURE_TOO_LARGE)
+    return content
 
 
 def _text(path: Path, answer: Frame) -> Extracted:

@@ -141,6 +141,8 @@ def _decoding_steps(content: bytes, size: PictureSize) -> Iterator[Frame]:
 
     if not content:
         raise RefusedFileError(Refused.DAMAGED)
+    if content[4:8] == b"ftyp" and content[8:12] in _HEIF:
+        raise RefusedFileError(Refused.HEIF)
     if not _is_picture(content[:_HEAD]):
         raise RefusedFileError(Refused.IMAGE)
     yield from picture_steps(content, size)
@@ -226,8 +228,7 @@ def _refuse_media(head: bytes) -> None:
     if is_binary and head.startswith(_IMAGES):
         raise RefusedFileError(Refused.IMAGE)
     if head[4:8] == b"ftyp":
-        is_image = head[8:12] in _HEIF
-        raise RefusedFileError(Refused.IMAGE if is_image else Refused.SOUND)
+        raise RefusedFileError(Refused.HEIF if head[8:12] in _HEIF else Refused.SOUND)
     if is_binary and (is_riff_sound or head.startswith(_SOUNDS)):
         raise RefusedFileError(Refused.SOUND)
     if head.startswith(_ARCHIVES):

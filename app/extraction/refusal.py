@@ -17,6 +17,7 @@ class Refused(StrEnum):
     BINARY = "binary"
     ENCODING = "encoding"
     IMAGE = "image"  # in a format that is not read
+    HEIF = "heif"  # only macOS can convert it
     PICTURE_TOO_LARGE = "picture_too_large"
     PICTURE_TOO_COMPLEX = "picture_too_complex"
     PICTURE_PAGES = "picture_pages"

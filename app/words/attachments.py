@@ -63,6 +63,7 @@ _SENTENCES: Final = {
     "binary": "contains no text that can be read.",
     "encoding": "has an unknown text encoding. Save it as UTF-8, then attach it.",
     "image": "is a picture in a format that can’t be read. Save it as PNG or JPEG.",
+    "heif": "is a HEIC or AVIF picture that can’t be read here. Save it as PNG or JPEG.",
     "picture_too_large": (
         "is too large. A picture can have up to 50 MB, 100 million pixels and 30,000 pixels a side."
     ),

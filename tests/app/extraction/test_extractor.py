@@ -136,7 +136,7 @@ def test_hostile_files_are_refused_or_read_and_leave_nothing_behind(
         "noise.txt": Refused.ENCODING,
         "image.png": Refused.DAMAGED,
         "image.jpg": Refused.DAMAGED,
-        "photo.heic": Refused.IMAGE,
+        "photo.heic": Refused.HEIF,
         "sound.mp3": Refused.SOUND,
         "laughs.docx": Refused.DAMAGED,
         "folder": Refused.FOLDER,

@@ -270,8 +270,8 @@ def test_other_kinds_of_pictures_are_refused(extractor: Extractor, tmp_path: Pat
     preview = saved(scene(), "TIFF", tiffinfo={254: 1})
     pages = saved(scene(), "TIFF", save_all=True, append_images=[scene(seed=2)])
     cases = {
-        b"\0\0\0\x20ftypheic\0\0\0\0": Refused.IMAGE,
-        b"\0\0\0\x20ftypavif\0\0\0\0": Refused.IMAGE,
+        b"\0\0\0\x20ftypheic\0\0\0\0": Refused.HEIF,
+        b"\0\0\0\x20ftypavif\0\0\0\0": Refused.HEIF,
         b"\0\0\1\0\1\0\x10\x10": Refused.IMAGE,
         saved(Image.new("F", (8, 8), 0.5), "TIFF"): Refused.IMAGE,
         raw: Refused.IMAGE,
