@@ -176,12 +176,20 @@ class Previews(QObject):
         return "" if problem is None else words.refused(problem.title, problem.cause)
 
     def _drop(self) -> None:
-        """Withdraw the preview, and show none."""
+        """Withdraw the preview, and show none.
+
+        It is withdrawn only after the present signal: the request that continues it may be submitted in
+        the meantime, and must reach the engine first.
+        """
         asked, self._asked = self._asked, None
         self._previewed, self._preview = None, _NOTHING
-        if asked is not None and not self._is_over:
-            self._bridge.engine.withdraw(asked)
+        if asked is not None:
+            QTimer.singleShot(0, self, partial(self._withdraw, asked))
         self._show(PreviewText())
+
+    def _withdraw(self, asked: Asked[Preview]) -> None:
+        if not self._is_over:
+            self._bridge.engine.withdraw(asked)
 
     def _on_progress(self, event: PreviewProgress) -> None:
         if self._asked is None or event.question_id != self._asked.question_id:

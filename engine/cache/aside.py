@@ -50,6 +50,18 @@ class Aside:
         if conversation_id == self._conversation_id:
             self.drop()
 
+    def reach(self, conversation_id: ConversationId, prompt_ids: Sequence[int]) -> int:
+        """Return how many leading tokens of a prompt the kept state would restore. Nothing is changed."""
+        if conversation_id != self._conversation_id:
+            return 0
+        agreed = common_prefix_len(self._grafts[-1].run.token_ids, prompt_ids)
+        ends = (
+            one.run.end
+            for one in self._grafts
+            if one.run.end <= agreed and _resumes(one, prompt_ids)
+        )
+        return max(ends, default=0)
+
     def take(
         self,
         conversation_id: ConversationId,
@@ -72,3 +84,9 @@ class Aside:
         if not taken or not make_room(sum(one.nbytes for one in taken)):
             return []
         return taken if stored_end(self._holdings, last) == self._start else []
+
+
+def _resumes(kept: Graft, prompt_ids: Sequence[int]) -> bool:
+    """Return True if a prompt can resume at the end of a graft: tokens are left to feed, or logits are kept."""
+    has_logits = kept.snapshot is not None and kept.snapshot.logits is not None
+    return kept.run.end < len(prompt_ids) or has_logits

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 
+import mlx.core as mx
+
 from engine.cache.holdings import Lease
 from engine.cache.points import PointKind
 from engine.cache.prefix_cache import PrefixCache
@@ -70,9 +72,13 @@ class Closing:
             self._feeder.feed_all(upcoming, sequence.lease)
         return True
 
-    def keep_end(self, lease: Lease) -> None:
-        """Keep a resume point after the last token in a lease's caches."""
+    def keep_end(self, lease: Lease, logits: mx.array | None = None) -> None:
+        """Keep a resume point after the last token in a lease's caches.
+
+        logits: logits (V,) after this token, with which the tokens are restored as a whole prompt.
+        """
         points = lease.snapshots
         is_kept = bool(points) and points[-1].num_tokens == lease.hot.num_tokens
-        if self._model.layout.needs_snapshot and not is_kept:
-            evaluate(self._cache.capture_snapshot(lease, PointKind.TAIL).states)
+        is_of_use = self._model.layout.needs_snapshot or logits is not None
+        if is_of_use and not is_kept:
+            evaluate(self._cache.capture_snapshot(lease, PointKind.TAIL, logits).states, logits)

@@ -112,6 +112,8 @@ class Decoder:
         self._drafter.forget(sequence)
         sequence.drawn = None
         self._batch.remove(sequence, undoing=sequence.is_ahead)
+        if sequence.is_ahead:
+            sequence.rows = sequence.rows[:-1]
         sequence.is_ahead = False
 
     def step(self, deliver: Deliver, beside_s: float = 0.0) -> list[StepResult]:
@@ -210,7 +212,7 @@ class Decoder:
 
     def _draw(self, logits: Mapping[Sequence, mx.array]) -> dict[Sequence, mx.array]:
         """Draw the next token of each sequence from its logits (V,), lazily."""
-        return self._each(logits, lambda sequence: draw_next(sequence, logits[sequence]))
+        return self._each(logits, lambda sequence: _draw_from(sequence, logits[sequence]))
 
     def _next_input(self, sequence: Sequence) -> mx.array | None:
         """Return the id of the next token to feed, as a lazy scalar.
@@ -394,7 +396,13 @@ def _keep_drawn(drawn: Mapping[Sequence, mx.array]) -> None:
 
 def _draw_first(sequence: Sequence) -> mx.array:
     assert sequence.logits is not None
-    return draw_next(sequence, sequence.logits)
+    return _draw_from(sequence, sequence.logits)
+
+
+def _draw_from(sequence: Sequence, logits: mx.array) -> mx.array:
+    if sequence.keeps_rows:
+        sequence.rows = (*sequence.rows[-1:], logits)
+    return draw_next(sequence, logits)
 
 
 def _wait(sequence: Sequence) -> None:

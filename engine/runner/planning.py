@@ -74,11 +74,12 @@ class PromptPlanner:
     def restorable(self, conversation_id: ConversationId, token_ids: Sequence[int]) -> Restorable:
         """Return the part of a prompt that would be restored. Nothing is read or changed."""
         match = self._cache.match(conversation_id, token_ids)
+        held = max(match.restored, self._cache.aside.reach(conversation_id, token_ids))
         disk = self._feeder.disk
         from_disk = 0 if disk is None else disk.restorable(conversation_id, token_ids)
-        if from_disk <= match.restored:
-            return Restorable(match.restored, match.matched, 0)
-        return Restorable(from_disk, max(from_disk, match.matched), from_disk - match.restored)
+        if from_disk <= held:
+            return Restorable(held, max(held, match.matched), 0)
+        return Restorable(from_disk, max(from_disk, match.matched), from_disk - held)
 
     def _hit(
         self, conversation_id: ConversationId, state: Restorable, ahead: Ahead, faulted: int = 0

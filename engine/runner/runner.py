@@ -195,7 +195,8 @@ class Runner:
         if sequence.logits is None:
             sequence.prefill.cut(PointKind.BRANCH)
         else:
-            self._closing.keep_end(lease)
+            # With the logits, a request needs no pass even if it ends with the last token in the caches.
+            self._closing.keep_end(lease, sequence.rows[-1] if sequence.rows else None)
         self._cache.set_aside(lease)
         self._feeder.ahead.note_fed(
             sequence.request.conversation_id, lease.hot.token_ids, lease.restored

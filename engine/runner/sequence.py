@@ -67,6 +67,9 @@ class Sequence:
     logits: mx.array | None = None  # logits (V,) after the prompt; None during prefill
     # Id of the newest drawn token, as a lazy scalar; None once the id is read. Set by Decoder.
     drawn: mx.array | None = None
+    # Logits (V,) of the two newest draws, the newest last. Once the sequence is detached, the newest draw
+    # is that of the newest token. Kept only for a preview. Set by Decoder.
+    rows: tuple[mx.array, ...] = ()
     # True while the caches hold one token more than their record, because the newest pass looked
     # ahead. Set by Decoder.
     is_ahead: bool = False
@@ -92,6 +95,11 @@ class Sequence:
     def num_unread(self) -> int:
         """Number of prompt tokens that are still to be fed."""
         return len(self.prompt.token_ids) - self.fed
+
+    @property
+    def keeps_rows(self) -> bool:
+        """True if the logits of the newest draws are kept."""
+        return self.lease.side and self.lease.has_points and not self.draws_late
 
     @property
     def room(self) -> int:

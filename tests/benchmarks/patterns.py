@@ -74,6 +74,7 @@ WORST: dict[str, Worst] = {
     ),
     "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]": Worst("\u3030"),
     r"^\[Page (\d+)\]$": Worst("[Page 1"),
+    r"^ *pixel(?:Width|Height): (\d{1,6})$": Worst("    pixelWidth: 1234567\n"),
     r"(?<!\s)\s*[-\u2013\u2014]\s*": Worst(" \n"),
     r"[,;\s]+": Worst(", "),
     r"(?<=\d) (?=(?:ms|s|min|tokens?|tok/s|[KMG]B)\b)": Worst("1 token", most=2000),

@@ -31,6 +31,7 @@ STARTS = {
     ("engine/hosts/process.py", "__init__", "command"),  # of stage_command
     ("engine/hosts/group.py", "_end_unreachable", "command"),  # of stage_command
     # Programs of macOS
+    ("app/extraction/heif.py", "_run", "[str(self._program), …]"),
     ("engine/cache/disk/folder.py", "_mark_as_cache", "command"),
     ("engine/hosts/checking.py", "_hardware_ports", "['/usr/sbin/networksetup', …]"),
     ("engine/hosts/stage.py", "_chip", "command"),

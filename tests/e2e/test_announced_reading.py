@@ -21,6 +21,7 @@ from app.conversation.tree import MessageNode, shown_path
 from app.viewmodels import reading
 from app.widgets.commands import CommandId
 from app.widgets.transcript.editor.editor import MessageEditor, TypedEdit
+from app.words import previews
 from engine.types import ForcedReply, Request
 from engine.usage import PromptPlan
 from tests.fakes.real_window import RealWindow
@@ -189,3 +190,28 @@ def test_cost_in_the_editor_of_a_message_is_what_the_model_reads(
     editor.submitted.emit(editor.text)
     plan = end_turn(real)
     assert num_tokens == plan.read + plan.replayed
+
+
+@pytest.mark.slow
+def test_edit_that_is_sent_with_its_preview_reads_no_token_of_it(real: RealWindow) -> None:
+    setup = real.core.desk.get(real.current).setup
+    real.core.chat.set_setup(real.current, replace(setup, max_tokens=24, temperature=0.0))
+    send(real, QUESTION)
+    real.core.preferences.change(preview_edits=True)
+    real.run(CommandId.EDIT_LAST)
+    (editor,) = real.pane.view.findChildren(MessageEditor)
+    editor.set_typed(TypedEdit("And what then?", 0, 0))
+    real.wait_until(lambda: real.core.previews.shown.is_complete)
+    assert real.core.previews.shown.line in (previews.THINKS, previews.BEGINS)
+    assert announced_nothing(real, editor)
+    editor.submitted.emit(editor.text)
+    plan = end_turn(real)
+    assert plan.num_fed <= 1  # the newest token of the preview
+
+
+def announced_nothing(real: RealWindow, editor: MessageEditor) -> bool:
+    """Wait until the cost in the editor is that sending reads nothing."""
+    real.wait_until(
+        lambda: not editor.cost.startswith("Reads") and real.core.prompt_sizes.is_counted
+    )
+    return "tokens" not in editor.cost

@@ -128,9 +128,12 @@ def test_answer_that_begins_with_its_preview_equals_the_answer_without_one(
     assert preview.reply is not None
     assert whole.reply.token_ids[: preview.reply.num_tokens] == preview.reply.token_ids
     answer = continued(request, preview)
+    for sent, num_left in ((request, 0), (answer, 0 if preview.is_whole else 1)):
+        counted = client.answer(client.count_tokens(sent))
+        assert counted.num_tokens - counted.num_cached == num_left
     finished = run_request(client, answer)
     assert finished.reply == whole.reply
-    assert finished.usage.plan.num_fed == 1  # the newest token of the preview was not fed
+    assert finished.usage.plan.num_fed == num_left  # the newest token of a preview is not fed
     checked = client.answer(client.verify(answer.request_id, answer.messages))
     assert checked.equal
     assert checked.replay_difference == 0
@@ -172,10 +175,12 @@ def test_preview_that_is_cut_within_a_character_ends_before_it(open_tiny: OpenTi
     assert preview.reply.num_tokens == MAX_PREVIEW_TOKENS - 1
 
 
+@pytest.mark.parametrize("looks_ahead", [True, False])
+@pytest.mark.parametrize("name", ["qwen3_5", "llama"])
 def test_preview_of_a_short_answer_is_whole_and_the_answer_ends_with_it(
-    open_tiny: OpenTiny,
+    open_tiny: OpenTiny, name: str, looks_ahead: bool
 ) -> None:
-    client = open_tiny("llama")
+    client = open_tiny(name, looks_ahead=looks_ahead)
     client.make_preview(replace(EDITED, forced=ForcedReply(text="Yes")))
     (preview,) = previews(client.run_until_idle())
     assert preview.is_whole
@@ -183,6 +188,23 @@ def test_preview_of_a_short_answer_is_whole_and_the_answer_ends_with_it(
     finished = run_request(client, replace(continued(EDITED, preview), forced=ForcedReply(text="")))
     assert finished.content == "Yes"
     assert finished.usage.output_tokens == 0
+    assert finished.usage.plan.num_fed == 0
+
+
+@pytest.mark.parametrize("looks_ahead", [True, False])
+def test_end_that_the_model_drew_for_a_preview_is_drawn_again_from_its_kept_logits(
+    open_tiny: OpenTiny, looks_ahead: bool
+) -> None:
+    client = open_tiny("qwen3_5", looks_ahead=looks_ahead)
+    preview, request = Preview(), EDITED
+    while not preview.is_whole:
+        sampling = replace(request.sampling, seed=request.sampling.seed + 1)
+        request = replace(request, sampling=sampling)
+        client.make_preview(request)
+        (preview,) = previews(client.run_until_idle())
+    finished = run_request(client, continued(request, preview))
+    assert finished.reply == preview.reply
+    assert finished.usage.plan.num_fed == 0
 
 
 def test_request_interrupts_a_preview_within_one_step_and_the_preview_begins_again(
