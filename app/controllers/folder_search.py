@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -13,10 +14,18 @@ from app.controllers.catalog import Catalog
 from app.controllers.models import ModelsController
 
 
+@dataclass(frozen=True, slots=True)
+class FoundModels:
+    """The models in a folder, GGUF files too."""
+
+    number: int
+    num_broken: int  # number of those that cannot be loaded
+
+
 class FolderSearch(QObject):
     """Adds a folder to those that are searched, and reports how many models it has."""
 
-    ended = Signal(object, int)  # arguments: the folder's Path, and the number of its models
+    ended = Signal(object, object)  # arguments: the folder's Path, and a FoundModels
 
     def __init__(self, models: ModelsController, catalog: Catalog, lane: TaskLane) -> None:
         super().__init__()
@@ -28,9 +37,11 @@ class FolderSearch(QObject):
         self._models.add_folder(folder)
         self._lane.run(lambda: self._count(folder), partial(self.ended.emit, folder))
 
-    def _count(self, folder: Path) -> int:
-        """Return the number of models in a folder, GGUF files too. Runs on the worker thread."""
+    def _count(self, folder: Path) -> FoundModels:
+        """Count the models in a folder. Runs on the worker thread."""
         searched, place = (str(folder),), os.path.realpath(folder)
         found = self._catalog.installed(self._catalog.scan(searched), searched)
-        paths = {os.path.realpath(model.path) for model in found}
-        return sum(Path(path).is_relative_to(place) for path in paths)
+        models = {os.path.realpath(model.path): model for model in found}
+        inside = [model for path, model in models.items() if Path(path).is_relative_to(place)]
+        broken = [model for model in inside if model.card is not None and not model.card.usable]
+        return FoundModels(len(inside), len(broken))

@@ -169,7 +169,7 @@ def describe(card: ModelCard) -> str:
     parts: list[str] = []
     if card.num_parameters > 0:
         parts.append(figures.parameters(card.num_parameters))
-    if card.bits > 0:
+    if card.bits > 0 and (card.usable or card.num_parameters > 0):
         parts.append(words.bits(f"{card.bits:.2g}"))
     if card.size_bytes > 0:
         parts.append(figures.file_size(card.size_bytes))

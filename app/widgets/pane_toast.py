@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
 from app.controllers.core import Core
+from app.controllers.folder_search import FoundModels
 from app.controllers.imports import ImportResult
 from app.conversation.text import file_label
 from app.theme.tokens import Size, Space
@@ -109,8 +110,8 @@ class PaneToast(Toast):
     def _on_exported(self, number: int, name: str) -> None:
         self.say(exchange.exported_chats(number, name))
 
-    def _on_folder_searched(self, folder: Path, number: int) -> None:
-        self.say(models.found_in(number, file_label(folder)))
+    def _on_folder_searched(self, folder: Path, found: FoundModels) -> None:
+        self.say(models.found_in(found.number, found.num_broken, file_label(folder)))
 
     def _on_import_progressed(self, share: float) -> None:
         self.offer(exchange.importing(round(100 * share)), dialogs.CANCEL, self._imports.cancel)

@@ -38,11 +38,21 @@ CHECKING: Final = "Checking the model"
 GONE_ADVICE: Final = "Connect its disk, choose another model, or download it again."
 
 
-def found_in(number: int, folder: str) -> str:
-    """Return the result of the search in a folder that the user added."""
+def found_in(number: int, num_broken: int, folder: str) -> str:
+    """Return the result of the search in a folder that the user added.
+
+    num_broken: number of the models that cannot be loaded.
+    """
     if not number:
         return f"No models found in “{folder}”."
-    return f"{'1 model' if number == 1 else f'{number:,} models'} found in “{folder}”."
+    found = f"{'1 model' if number == 1 else f'{number:,} models'} found in “{folder}”."
+    if not num_broken:
+        return found
+    if number == 1:
+        return f"{found} It can’t be loaded."
+    if num_broken == number:
+        return f"{found} None of them can be loaded."
+    return f"{found} {num_broken:,} of them can’t be loaded."
 
 
 def is_gone(name: str) -> str:

@@ -185,7 +185,7 @@ def read_settings(path: Path) -> Settings:
     except OSError as error:
         raise ModelFolderError(f"{path.name} can’t be read: {error.strerror}.") from error
     except ValueError as error:
-        raise ModelFolderError(f"{path.name} is broken: it is no JSON text.") from error
+        raise ModelFolderError(f"{path.name} is broken: it is not valid JSON.") from error
     return parse_settings(text, path.name)
 
 
@@ -195,14 +195,16 @@ def parse_settings(text: str, file_name: str) -> Settings:
     Raises:
         ModelFolderError: the text is no JSON object.
     """
+    if not text.strip():
+        raise ModelFolderError(f"{file_name} is empty.")
     try:
         content: object = json.loads(text)
     except json.JSONDecodeError as error:
         raise ModelFolderError(
-            f"{file_name} is broken: it is no JSON from line {error.lineno} on."
+            f"{file_name} is broken: line {error.lineno} is not valid JSON."
         ) from error
     except (ValueError, RecursionError) as error:
-        raise ModelFolderError(f"{file_name} is broken: it is no JSON text.") from error
+        raise ModelFolderError(f"{file_name} is broken: it is not valid JSON.") from error
     if not isinstance(content, dict):
         raise ModelFolderError(f"{file_name} is broken: it holds no settings.")
     return as_settings(cast("object", content))

@@ -48,6 +48,8 @@ def test_describe_skips_unknown_parts() -> None:
     assert describe(card(hybrid=False, text_only=True)) == "9B · 4-bit · 5.2 GB · Text only"
     unknown = card(num_parameters=0, bits=0.0, size_bytes=0, hybrid=False)
     assert describe(unknown) == ""
+    broken = ModelFolderError("config.json is empty.").problem
+    assert describe(card(num_parameters=0, bits=16.0, size_bytes=0, problem=broken)) == ""
 
 
 def test_picker_rows_show_loaded_and_broken_models() -> None:

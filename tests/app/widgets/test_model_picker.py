@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -252,6 +253,22 @@ def test_added_model_folder_is_remembered_and_searched(stage: Stage, tmp_path: P
     stage.wait_until(lambda: stage.rig.catalog.folders == ("/models",))
     assert stage.rig.core.preferences.value.model_folders == ("/models",)
     assert loads(stage) == ["/models/Tiny-9B-4bit"]
+
+
+def test_added_folder_with_models_that_cannot_be_loaded_says_how_many(stage: Stage) -> None:
+    search, toast, catalog = stage.core.folder_search, stage.window.toast, stage.rig.catalog
+    broken = card("Broken", problem=ModelFolderError("config.json is empty.").problem)
+    for cards, said in (
+        ((broken,), "1 model found in “models”. It can’t be loaded."),
+        ((broken, card()), "2 models found in “models”. 1 of them can’t be loaded."),
+        (
+            (broken, replace(broken, path=broken.path.with_name("Other"))),
+            "2 models found in “models”. None of them can be loaded.",
+        ),
+    ):
+        catalog.cards = cards
+        search.add(broken.path.parent)
+        stage.wait_until(lambda said=said: toast.text == said)
 
 
 @pytest.mark.slow

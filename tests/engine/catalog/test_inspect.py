@@ -163,13 +163,14 @@ SPOILT: list[tuple[Spoil, str]] = [
     (remove("config.json"), "config.json is missing."),
     (
         spoil_json("config.json", '{"model_type": \n'),
-        "config.json is broken: it is no JSON from line 2 on.",
+        "config.json is broken: line 2 is not valid JSON.",
     ),
+    (spoil_json("config.json", " \n"), "config.json is empty."),
     (spoil_json("config.json", "[1]"), "config.json is broken: it holds no settings."),
-    (spoil_json("config.json", "[" * 100_000), "config.json is broken: it is no JSON text."),
+    (spoil_json("config.json", "[" * 100_000), "config.json is broken: it is not valid JSON."),
     (
         lambda folder: (folder / "config.json").write_bytes(b'{"a": "\xff"}'),
-        "config.json is broken: it is no JSON text.",
+        "config.json is broken: it is not valid JSON.",
     ),
     (
         spoil_json("config.json", "{}"),
@@ -213,7 +214,7 @@ SPOILT: list[tuple[Spoil, str]] = [
     ),
     (
         spoil_json("model.safetensors.index.json", "{"),
-        "model.safetensors.index.json is broken: it is no JSON from line 1 on.",
+        "model.safetensors.index.json is broken: line 1 is not valid JSON.",
     ),
     (
         lambda folder: (folder / "model.safetensors").rename(
@@ -232,7 +233,7 @@ SPOILT: list[tuple[Spoil, str]] = [
     ),
     (
         spoil_json("tokenizer_config.json", "{"),
-        "tokenizer_config.json is broken: it is no JSON from line 1 on.",
+        "tokenizer_config.json is broken: line 1 is not valid JSON.",
     ),
 ]
 
