@@ -121,9 +121,9 @@ def first_word(time: str) -> str:
     return f"first word {time}"
 
 
-def last_of(num_last: str, tokens: str) -> str:
+def last_measured(num_last: str, tokens: str) -> str:
     """Return the number of tokens that a continued answer's figures are about. tokens: of all parts."""
-    return f"last {units.share(done=num_last, total=tokens)}"
+    return f"{tokens}, last {num_last} measured"
 
 
 def answer_finished(num_tokens: int | None) -> str:

@@ -56,7 +56,7 @@ def test_answer_with_drafts_claims_no_gain_in_speed(theme: Theme) -> None:
 
 def test_figures_of_a_continued_answer_say_that_they_are_about_its_last_part() -> None:
     figures = ReplyFigures(decode_tok_s=3.3, first_token_s=0.92, num_tokens=1_067, num_last=12)
-    assert figures_text(figures) == "3.3 tok/s · first word 0.92 s · last 12 of 1,067 tokens"
+    assert figures_text(figures) == "3.3 tok/s · first word 0.92 s · 1,067 tokens, last 12 measured"
 
 
 def test_buttons_stay_in_place_when_a_second_version_appears(theme: Theme) -> None:

@@ -281,5 +281,5 @@ def figures_text(reply: ReplyFigures) -> str:
     if reply.num_tokens is not None:
         tokens = units.tokens(reply.num_tokens)
         is_whole = reply.num_last is None
-        parts.append(tokens if is_whole else words.last_of(f"{reply.num_last:,}", tokens))
+        parts.append(tokens if is_whole else words.last_measured(f"{reply.num_last:,}", tokens))
     return _DOT.join(parts)
