@@ -10,6 +10,7 @@ from PySide6.QtTest import QTest
 
 from app.theme.palette import Theme
 from app.theme.tokens import Type
+from app.viewmodels.attachments import Chip
 from app.viewmodels.state_line import Phase, state_line
 from app.viewmodels.transcript import ItemStatus, TranscriptItem, Version
 from app.widgets.transcript.accessibility.canvas import TranscriptCanvas
@@ -166,3 +167,12 @@ def test_note_on_a_cut_answer_is_whole_in_its_tooltip_in_a_narrow_column(
     link, note = row.hits()
     assert note.tip == "Reached the limit of 4,096 tokens"
     assert note.rect.right() <= link.rect.left() < link.rect.right() <= 300
+
+
+def test_message_of_files_only_has_no_empty_line(transcript: TranscriptStage) -> None:
+    files = (Chip(name="notes.md", kind="md"),)
+    ends: list[int] = []
+    for text in ("H", ""):
+        transcript.show([replace(question(0), text=text, files=files)])
+        ends.append(transcript.find(RowAction.EDIT).y())
+    assert ends[0] - ends[1] > Type.BODY.size

@@ -96,7 +96,7 @@ class UserContent:
         return self._text
 
     def update(self, item: TranscriptItem) -> None:
-        if item.text != self.item.text:
+        if item.text != self.item.text or bool(item.files) != bool(self.item.files):
             self._text = normalized(item.text)
             self._drop_text()
         self.is_changed |= item != self.item
@@ -173,7 +173,7 @@ class UserContent:
             self._markdown.append_text(text)
             self._markdown.close()
             self._markdown.feed()
-        else:
+        elif text or not self.item.files:
             self._plain = plain_rows(self._kit.look, text, 0)
 
     def _text_rows(self) -> RowsFrom:
