@@ -61,6 +61,14 @@ class ChatModels(QObject):
         """Return True if the user has chosen the model in use for the conversation."""
         return self._kept.get(conversation_id) == self._models.status.path
 
+    def offers_eyes(self, conversation_id: ConversationId) -> bool:
+        """Return True if the question offers a model that sees pictures, the conversation's own."""
+        generation = last_generation(self._desk.get(conversation_id))
+        if generation is None or not self.must_ask(conversation_id):
+            return False
+        path = generation.model_path
+        return any(card.sees and card.is_at(path) for card in self._models.cards)
+
     def stay(self) -> None:
         """Continue the conversation on show with the model in use."""
         self._keep(Path(self._models.status.path))

@@ -28,12 +28,16 @@ class UnseenPictures(ChoiceLine):
             core.desk.changed,
             core.models.status_changed,
             core.models.cards_changed,
+            core.chat_models.stayed,
         ):
             source.connect(self.refresh)
         self.refresh()
 
     def refresh(self) -> None:
-        """Show the line, or hide it if the model sees pictures or there are none."""
+        """Show the line, or hide it if the model sees pictures or there are none.
+
+        It is hidden too while another line asks for the model of the chat, which sees.
+        """
         core = self._core
         status = core.models.status
         conversation = core.desk.get(core.library.current)
@@ -47,7 +51,7 @@ class UnseenPictures(ChoiceLine):
         card = seeing_model(core.models.cards)
         use = "" if card is None else models.use_model(card.title)
         get = commands.GET_MODELS if card is None else ""
-        if note:
+        if note and not core.chat_models.offers_eyes(core.library.current):
             self.show_choices(note, Label(use, "" if card is None else card.title), Label(get))
         else:
             self.show_text("")

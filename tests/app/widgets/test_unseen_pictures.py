@@ -117,6 +117,31 @@ def test_chat_with_earlier_pictures_is_not_sent_or_answered_again(
     stage.close()
 
 
+def test_chat_of_a_model_that_sees_asks_for_it_in_one_line(
+    qapp: QApplication, tmp_path: Path
+) -> None:
+    stage = open_stage(tmp_path, sees=True, cards=(BLIND, SEEING))
+    stage.core.models.choose(SEEING.path)
+    stage.settle()
+    attach_picture(stage)
+    stage.chat("What is this?", "Hills.")
+    stage.run(CommandId.NEW_CHAT)
+    stage.engine.facts = replace(FACTS, sees=False)
+    stage.core.models.choose(BLIND.path)
+    stage.settle()
+    stage.core.library.select(stage.core.library.listed.unarchived[0].conversation_id)
+    stage.settle()
+    question, unseen = stage.pane.model_question, stage.pane.unseen
+    assert question.isVisible()
+    assert not unseen.isVisible()
+    assert unseen.note
+    QTest.mouseClick(question.second, Qt.MouseButton.LeftButton)  # Stay
+    stage.settle()
+    assert not question.isVisible()
+    assert unseen.isVisible()
+    stage.close()
+
+
 def test_picker_says_which_models_see() -> None:
     assert models.SEES in describe(SEEING)
     assert models.SEES not in describe(BLIND)
