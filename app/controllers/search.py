@@ -16,7 +16,8 @@ from app.controllers.desk import Desk
 from app.controllers.library import LibraryController
 from app.controllers.origin import Origin
 from app.conversation.tree import NodeId
-from app.store.search import ConversationHits, is_searchable
+from app.store.search import ConversationHits, is_searchable, query_terms
+from app.viewmodels.find import case_folded
 from app.viewmodels.search_filters import NO_FILTERS, Filters
 from engine.types import ConversationId
 
@@ -25,7 +26,7 @@ class SearchController(QObject):
     """The words that the user searches for, and the conversations that contain them."""
 
     changed = Signal()  # the words or the found conversations have changed
-    # arguments: ConversationId, NodeId of a message that is about to be shown, the found text in it
+    # arguments: ConversationId, NodeId of a message that is about to be shown, the text to find in it
     located = Signal(object, object, str)
     failed = Signal(object)  # argument: the Problem of a failed search
 
@@ -87,7 +88,7 @@ class SearchController(QObject):
     def open(self, conversation_id: ConversationId, node_id: NodeId | None, text: str = "") -> None:
         """Show a conversation. With node_id, show the branch of this message, and scroll to it.
 
-        text: the found text of the message.
+        text: the found text of the message. It is shown in the find bar as the user typed it.
         """
         if node_id is None:
             self._library.select(conversation_id)
@@ -100,7 +101,8 @@ class SearchController(QObject):
 
     def _show(self, conversation_id: ConversationId, node_id: NodeId, text: str) -> None:
         self._chat.show_branch(conversation_id, node_id)
-        self.located.emit(conversation_id, node_id, text)
+        typed = (term for term in query_terms(self.words) if case_folded(term) == case_folded(text))
+        self.located.emit(conversation_id, node_id, next(typed, text))
         self._library.select(conversation_id)
 
     def _on_found(self, words: str, filters: Filters, found: tuple[ConversationHits, ...]) -> None:

@@ -155,11 +155,11 @@ class Counts:
     def neighbour(self, current: Occurrence | None, *, step: int, near: int) -> int:
         """Return the number of the match that is `step` matches after the current match.
 
-        The first match follows the last one. If `step` is 0 or no match is current, return the
-        number of the first match in the message with index `near` or in a later message.
+        The first match follows the last one. If no match is current, return the number of the
+        first match in the message with index `near` or in a later message.
         """
         number = None if current is None else self.number(current)
-        if number is not None and step:
+        if number is not None:
             return (number + step) % self.total
         first = self._start(min(near, len(self._ends)))
         return first if first < self.total else 0

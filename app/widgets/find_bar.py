@@ -76,15 +76,17 @@ class FindBar(QWidget):
         if was_hidden:
             self._look()
 
-    def look_up(self, text: str) -> None:
-        """Find a text and leave the focus where it is. Stay hidden if the chat does not have it."""
+    def look_up(self, text: str, key: str) -> None:
+        """Find a text in a message and leave the focus where it is.
+
+        The bar stays hidden if the message does not show the text, for example if it stands in an
+        attached file.
+        """
         with QSignalBlocker(self.field):
             self.field.setText(text)
-        found = self._view.find_controller.look_for(text)
+        found = self._view.find_controller.look_in(key, text)
         self._show(found)
         self.setVisible(found.total > 0)
-        if not found.total:
-            self._view.find_controller.look_for("")
 
     def step(self, step: int) -> None:
         """Go to the next (1) or previous (-1) match. If the bar is hidden, only open it."""

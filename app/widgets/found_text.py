@@ -6,6 +6,7 @@ from PySide6.QtCore import QObject
 
 from app.controllers.library import LibraryController
 from app.controllers.search import SearchController
+from app.conversation.tree import NodeId
 from app.widgets.find_bar import FindBar
 from engine.types import ConversationId
 
@@ -23,15 +24,15 @@ class FoundText(QObject):
         self._library = library
         self._bar = bar
         self._wanted: ConversationId | None = None  # the chat of the result, until it is on show
-        self._text = ""
+        self._key = self._text = ""  # the found message, and the text to find in it
         search.located.connect(self._on_located)
         library.current_changed.connect(self._look)
 
-    def _on_located(self, conversation_id: ConversationId, _node_id: object, text: str) -> None:
-        self._wanted, self._text = conversation_id, text
+    def _on_located(self, conversation_id: ConversationId, node_id: NodeId, text: str) -> None:
+        self._wanted, self._key, self._text = conversation_id, node_id, text
         self._look()
 
     def _look(self) -> None:
         if self._wanted == self._library.current:
-            self._bar.look_up(self._text)
+            self._bar.look_up(self._text, self._key)
             self._wanted = None

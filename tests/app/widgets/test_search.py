@@ -288,6 +288,34 @@ def test_opened_result_is_found_in_its_chat_until_another_chat_is_shown(chats: S
     assert not bar.isVisible()
 
 
+def test_chosen_message_has_the_marked_match_and_the_find_bar_the_typed_words(
+    chats: Stage,
+) -> None:
+    chats.chat("Are there lighthouses? A unlightho too?", "Lighthouses, yes.")
+    chats.chat("Which is the oldest?", "An unlighthouse, or the Lighthouse of 1611.")
+    chats.chat("And the newest one?", "None.")
+    results = search(chats, "lightho")
+    bar = chats.pane.find_bar
+    for row, place in ((1, "5 of 5"), (2, "3 of 5"), (3, "1 of 5")):
+        rect = results.visualItemRect(results.item(row))
+        QTest.mouseClick(results.viewport(), Qt.MouseButton.LeftButton, pos=rect.center())
+        settle(chats)
+        assert (bar.field.text(), bar.count.text()) == ("lightho", place)
+    chats.run(CommandId.FIND_NEXT)
+    assert bar.count.text() == "2 of 5"
+
+
+def test_result_that_the_message_does_not_show_opens_no_find_bar(chats: Stage) -> None:
+    chats.chat("A fox?", "A [dog](http://fox).")
+    results = search(chats, "fox")
+    texts = [row.text for row in rows(results)]
+    for text, is_found in (("A fox?", True), ("A [dog](http://fox).", False)):
+        rect = results.visualItemRect(results.item(texts.index(text)))
+        QTest.mouseClick(results.viewport(), Qt.MouseButton.LeftButton, pos=rect.center())
+        settle(chats)
+        assert chats.pane.find_bar.isVisible() is is_found
+
+
 def test_result_in_the_chat_on_show_is_found_at_once(chats: Stage) -> None:
     search(chats, "soda")
     QTest.keyClick(chats.window.sidebar.search.edit, Key.Key_Return)

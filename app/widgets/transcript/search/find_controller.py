@@ -54,6 +54,16 @@ class FindController(QObject):
         self._finder.look_for(text, self._stack.at(self._placement.top))
         return self.go(0)
 
+    def look_in(self, key: str, text: str) -> FindPosition:
+        """Search for a text, and show its first occurrence in a message that begins a word.
+
+        If the message has no occurrence, end the search.
+        """
+        self._finder.look_for(text, self._stack.at(self._placement.top))
+        if not self._finder.enter(key):
+            self._finder.look_for("", 0)
+        return self.go(0)
+
     def go(self, step: int) -> FindPosition:
         """Show the next occurrence (step 1), the previous one (-1) or the first one (0)."""
         self._found = self._finder.go(step)

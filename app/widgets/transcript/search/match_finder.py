@@ -81,10 +81,25 @@ class MatchFinder:
         self._counts = Counts(self._matches.query)
         self._key = ""
 
-    def go(self, step: int) -> FindPosition:
-        """Choose the next occurrence (step 1), the previous one (-1) or the first one (0).
+    def enter(self, key: str) -> bool:
+        """Make the first occurrence in a message that begins a word the current one.
 
-        Lay out the message of the occurrence, and set `selection` to the occurrence. If there is no
+        If none begins a word, the first one is. Return False if the message has no occurrence.
+        """
+        message = self._stack.index_of(key)
+        query = self._matches.query
+        if message is None or query is None:
+            return False
+        text = self._stack.open_whole(message).search_text
+        places = [match.start() for match in query.pattern(text).finditer(text.text)]
+        starts = (nth for nth, at in enumerate(places) if _begins_word(text.text, at))
+        self._near, self._key, self._nth = message, key, next(starts, 0)
+        return bool(places)
+
+    def go(self, step: int) -> FindPosition:
+        """Choose the next occurrence (step 1), the previous one (-1) or the current one (0).
+
+        Without a current one, choose the first from where the search starts. Lay out the message of the occurrence, and set `selection` to the occurrence. If there is no
         occurrence, `selection` is None.
         """
         self.selection = self._row = self._match = None
@@ -197,6 +212,12 @@ class MatchFinder:
         matches = self._matches.query.pattern(search_text).finditer(search_text.text)
         match = next(islice(matches, nth, None), None)
         return 0 if match is None else _y_at(_text_tops(layout), match.start())
+
+
+def _begins_word(text: str, at: int) -> bool:
+    """Return True if the search over all chats can find a word here (match_pattern in its store)."""
+    before = text[at - 1 : at]
+    return not (before.isascii() and before.isalnum())
 
 
 def _text_tops(layout: MessageLayout) -> list[_TextTop]:
