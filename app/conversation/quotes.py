@@ -19,6 +19,7 @@ from app.conversation.attachments import Attachment
 MIN_WORDS: Final = 8  # of a passage
 MIN_LETTERS: Final = 16  # of a passage, so that eight Chinese characters are not enough
 MAX_DOCUMENT: Final = 1_000_000  # characters at the start of a document that are searched
+MAX_RANGES: Final = 1_000  # places of passages, so that the window can mark them fast
 MAX_ANSWER: Final = 200_000  # characters at the start of an answer that are searched
 _GRAM: Final = 5  # words of an indexed sequence
 _STEP: Final = MIN_WORDS + 1 - _GRAM  # words from one indexed sequence to the next
@@ -40,7 +41,10 @@ class QuotedRange:
 
 @dataclass(frozen=True, slots=True)
 class QuotedDocument:
-    """A document, and the passages of one answer that stand in it, in the order of the answer."""
+    """A document, and the places in it of the passages of one answer.
+
+    The passages have the order of the answer, and the places of a passage that of the document.
+    """
 
     document: Attachment
     ranges: tuple[QuotedRange, ...]
@@ -51,7 +55,7 @@ class QuotedFile:
     """The row of a quoted document below an answer."""
 
     name: str
-    num_passages: int
+    num_passages: int  # places in the document with words of the answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,7 @@ class DocumentIndex:
             self._words.append(self._ids.setdefault(word.text, len(self._ids)))
             self._starts.append(word.start)
             self._ends.append(word.end)
+        self._bytes = self._words.tobytes()
         self._places: dict[tuple[int, ...], list[int]] = {}
         for place in range(0, len(self._words) - _GRAM + 1, _STEP):
             places = self._places.setdefault(tuple(self._words[place : place + _GRAM]), [])
@@ -80,16 +85,17 @@ class DocumentIndex:
                 places.append(place)
 
     def passages(self, answer: str) -> tuple[QuotedRange, ...]:
-        """Return the places of the passages that stand in the answer, each once.
+        """Return all places of the passages that stand in the answer, each once.
 
         The time is linear in the length of the answer. If a sequence of words stands in the
-        document very often, only its first places are compared.
+        document very often, the longest passage is chosen at its first places. After MAX_RANGES
+        places, no further passage is looked for.
         """
         words = list(_words(answer[:MAX_ANSWER]))
         ids = [self._ids.get(word.text, -1) for word in words]
         found: dict[QuotedRange, None] = {}
         at = taken = 0
-        while at + _GRAM <= len(ids):
+        while at + _GRAM <= len(ids) and len(found) < MAX_RANGES:
             first, length, place = self._longest(ids, at, taken)
             letters = sum(
                 len(word.text) for word in words[first : first + min(length, MIN_LETTERS)]
@@ -97,10 +103,20 @@ class DocumentIndex:
             if length < MIN_WORDS or letters < MIN_LETTERS:
                 at += 1
                 continue
-            quoted = QuotedRange(self._starts[place], self._ends[place + length - 1])
-            found[quoted] = None
+            found.update(dict.fromkeys(self._ranges(place, length)))
             at = taken = first + length
         return tuple(found)
+
+    def _ranges(self, place: int, length: int) -> Iterator[QuotedRange]:
+        """Yield each place in the document of the `length` words that stand at `place`."""
+        size = self._words.itemsize
+        passage = self._bytes[place * size : (place + length) * size]
+        at = self._bytes.find(passage)
+        while at >= 0:
+            first, rest = divmod(at, size)
+            if not rest:
+                yield QuotedRange(self._starts[first], self._ends[first + length - 1])
+            at = self._bytes.find(passage, at + (1 if rest else len(passage)))
 
     def _longest(self, ids: Sequence[int], at: int, taken: int) -> tuple[int, int, int]:
         """Return the longest run of equal words around the sequence at a word of the answer.

@@ -66,6 +66,15 @@ def test_longest_of_several_equal_beginnings_is_found() -> None:
     assert quoted(document, answer) == [answer]
 
 
+def test_passage_is_found_at_every_place_of_the_document() -> None:
+    numbered = [f"{number}. {SENTENCE}" for number in range(1, 41)]
+    document = "\n".join(["Safety rules.", *numbered, f"{SENTENCE} {SENTENCE}", "The end."])
+    places = DocumentIndex(document).passages(f"Well: {SENTENCE}")
+    starts = [at for at in range(len(document)) if document.startswith(SENTENCE, at)]
+    assert [place.start for place in places] == starts
+    assert len(starts) == 42
+
+
 def test_passages_have_the_order_of_the_answer() -> None:
     first = "one sentence with enough words to be a passage here"
     second = "another sentence that also has more than eight words"

@@ -119,3 +119,18 @@ def test_row_opens_the_text_at_the_passage(stage: Stage, *, by_key: bool) -> Non
     assert len(window.edit.extraSelections()) == 2
     QTest.keyClick(window.edit, Qt.Key.Key_Escape)
     assert not window.isVisible()
+
+
+def test_sentence_that_stands_often_in_a_file_is_shown_at_each_place(stage: Stage) -> None:
+    often = make_attachment("often.txt", "text", f"{PUMP}. " + f"Then: {PUMP}. " * 17)
+    ask(stage, f"It says: {PUMP}.", often)
+    stage.wait_until(lambda: quotes(stage) != ())
+    stage.settle()
+    stage.click(RowAction.OPEN_QUOTE)
+    window = stage.pane.texts.window
+    assert isinstance(window, TextWindow)
+    assert window.number.text() == "1 of 18"
+    assert window.edit.textCursor().selectionStart() == 0
+    window.previous_button.click()
+    assert window.number.text() == "18 of 18"
+    assert window.edit.textCursor().selectedText() == PUMP
