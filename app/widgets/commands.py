@@ -18,6 +18,7 @@ from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMenuBar, QWidget
 
 from app.widgets.menu import Menu
+from app.widgets.menu_text import plain, shown
 from app.words import answers, attachments, commands as words, previews
 
 
@@ -387,7 +388,7 @@ def make_actions(parent: QWidget) -> Actions:
     groups: dict[str, QActionGroup] = {}
     actions: dict[CommandId, QAction] = {}
     for command in COMMANDS:
-        action = QAction(command.text, parent)
+        action = QAction(plain(command.text), parent)
         action.setObjectName(command.id)
         action.setMenuRole(command.role)
         action.setCheckable(command.checkable)
@@ -449,6 +450,6 @@ def key_sequences(command: MenuCommand) -> list[QKeySequence]:
 
 def tooltip(action: QAction) -> str:
     """Return the tooltip of a button for this action: the action's text, then its shortcut."""
-    text = action.text().removesuffix("…")
+    text = shown(action.text()).removesuffix("…")
     key = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
     return f"{text}  {key}" if key else text

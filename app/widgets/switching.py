@@ -15,6 +15,7 @@ from app.theme.palette import Theme
 from app.viewmodels.fuzzy import Name
 from app.viewmodels.switcher import Entry, EntryKind
 from app.widgets.commands import COMMANDS, Actions, CommandId
+from app.widgets.menu_text import shown
 from app.widgets.switcher import QuickSwitcher
 from app.words import switcher as words
 from engine.types import ConversationId
@@ -70,7 +71,7 @@ class Switching(QObject):
             if not action.isEnabled() or command.id is CommandId.SWITCHER:
                 continue
             keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-            text = action.text().removesuffix("…")
+            text = shown(action.text()).removesuffix("…")
             yield Entry(
                 kind=EntryKind.COMMAND,
                 key=command.id,

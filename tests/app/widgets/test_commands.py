@@ -7,6 +7,7 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDialog, QLabel, QMenu, QPushButton
 
+from app.conversation.preset import Preset
 from app.settings import Appearance, Settings
 from app.theme.tokens import DARK, DARK_SHARP, LIGHT, LIGHT_SHARP
 from app.widgets.commands import COMMANDS, CommandId, key_sequences, tooltip
@@ -36,6 +37,19 @@ def _leaves(actions: Sequence[QAction]) -> Iterator[QAction]:
             yield from _leaves(menu.actions())
         elif not action.isSeparator():
             yield action
+
+
+def test_menu_entries_show_each_ampersand(stage: Stage) -> None:
+    stage.chat("Cats & dogs", "Yes.")
+    stage.rig.core.presets.save_preset(Preset(name="Maths & logic"))
+    menus = stage.window.findChildren(QMenu)
+    for menu in menus:
+        menu.aboutToShow.emit()  # fills those with presets and models
+    texts = [action.text() for menu in menus for action in menu.actions()]
+    assert {"Memory && Storage…", "Cats && dogs", "Maths && logic"} <= set(texts)
+    assert not [text for text in texts if "&" in text.replace("&&", "")]
+    action = stage.window.commands[CommandId.MEMORY_MAP]
+    assert tooltip(action).startswith("Memory & Storage  ")
 
 
 @pytest.mark.usefixtures("qapp")  # Qt knows the standard keys of an application

@@ -66,6 +66,11 @@ def test_command_runs_and_a_disabled_one_is_not_listed(stage: Stage) -> None:
     assert popup.nothing.isVisible() is (popup.list.count() == 0)
 
 
+def test_command_with_an_ampersand_is_listed_as_it_is_read(stage: Stage) -> None:
+    popup = opened(stage, "memory &")
+    assert names(popup)[0].startswith("Memory & Storage, command")
+
+
 def test_command_that_is_switched_on_says_so(stage: Stage) -> None:
     popup = opened(stage, "show sidebar")
     assert names(popup)[0].startswith("Show Sidebar, command, On · ")
