@@ -143,9 +143,10 @@ def _print_hits(group: ConversationHits, *, mark: bool) -> None:
             for_terminal(found.text[found.start : found.end]),
             for_terminal(found.text[found.end :]),
         )
+        name = for_terminal(f"{hit.file}: " if hit.file else "")
         day = time.strftime("%Y-%m-%d", time.localtime(hit.created_at))
         marked = f"\x1b[1m{match}\x1b[0m" if mark else match
-        print(f"  {day}  {before}{marked}{after}")
+        print(f"  {day}  {name}{before}{marked}{after}")
 
 
 @contextmanager

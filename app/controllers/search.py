@@ -7,6 +7,7 @@ for once.
 from __future__ import annotations
 
 from functools import partial
+from itertools import islice
 
 from PySide6.QtCore import QObject, Signal
 
@@ -15,11 +16,19 @@ from app.controllers.chat import ChatController
 from app.controllers.desk import Desk
 from app.controllers.library import LibraryController
 from app.controllers.origin import Origin
-from app.conversation.tree import NodeId
-from app.store.search import ConversationHits, is_searchable, query_terms
+from app.conversation.tree import Conversation, NodeId
+from app.store.search import (
+    ConversationHits,
+    file_matches,
+    is_searchable,
+    match_pattern,
+    query_terms,
+)
 from app.viewmodels.find import case_folded
 from app.viewmodels.search_filters import NO_FILTERS, Filters
 from engine.types import ConversationId
+
+_MAX_PLACES = 500  # number of marked places in the text of a file
 
 
 class SearchController(QObject):
@@ -28,6 +37,8 @@ class SearchController(QObject):
     changed = Signal()  # the words or the found conversations have changed
     # arguments: ConversationId, NodeId of a message that is about to be shown, the text to find in it
     located = Signal(object, object, str)
+    # arguments: the Attachment of an opened result, and the places of the searched words in its text
+    file_located = Signal(object, object)
     failed = Signal(object)  # argument: the Problem of a failed search
 
     def __init__(
@@ -85,25 +96,46 @@ class SearchController(QObject):
                 self._on_failed,
             )
 
-    def open(self, conversation_id: ConversationId, node_id: NodeId | None, text: str = "") -> None:
+    def open(
+        self,
+        conversation_id: ConversationId,
+        node_id: NodeId | None,
+        text: str = "",
+        file: str = "",
+    ) -> None:
         """Show a conversation. With node_id, show the branch of this message, and scroll to it.
 
-        text: the found text of the message. It is shown in the find bar as the user typed it.
+        Args:
+            conversation_id: the conversation.
+            node_id: the found message.
+            text: the found text of the message. It is shown in the find bar as the user typed it.
+            file: name of the attached file that has the text, whose text is opened too.
         """
         if node_id is None:
             self._library.select(conversation_id)
         else:
             self._desk.open(
                 conversation_id,
-                lambda _conversation: self._show(conversation_id, node_id, text),
+                lambda found: self._show(found, node_id, text, file),
                 self.failed.emit,
             )
 
-    def _show(self, conversation_id: ConversationId, node_id: NodeId, text: str) -> None:
+    def _show(self, conversation: Conversation, node_id: NodeId, text: str, file: str) -> None:
+        conversation_id = conversation.conversation_id
         self._chat.show_branch(conversation_id, node_id)
         typed = (term for term in query_terms(self.words) if case_folded(term) == case_folded(text))
         self.located.emit(conversation_id, node_id, next(typed, text))
         self._library.select(conversation_id)
+        node = conversation.nodes.get(node_id)
+        files = () if node is None else node.attachments
+        found = next((one for one in files if one.text and one.name == file), None)
+        if found is not None:
+            pattern = match_pattern(query_terms(self.words))
+            self._store.run(
+                lambda _store: tuple(islice(file_matches(found.text, pattern), _MAX_PLACES)),
+                partial(self.file_located.emit, found),
+                self.failed.emit,
+            )
 
     def _on_found(self, words: str, filters: Filters, found: tuple[ConversationHits, ...]) -> None:
         self._is_searching = False

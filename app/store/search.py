@@ -20,6 +20,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from app.conversation.folding import fold, search_text
+from app.conversation.quotes import QuotedRange
 from app.conversation.text import clean_text
 from app.conversation.tree import NodeId
 from app.store import statements
@@ -66,6 +67,7 @@ class FoundMessage:
     role: Role
     created_at: float
     excerpt: Excerpt
+    file: str = ""  # name of the attached file that has the match; "" for the message itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,7 +253,13 @@ def excerpt(content: str, place: re.Pattern[str]) -> Excerpt:
     """Return the surroundings of the first match of a pattern in the folded text."""
     folded, offsets = fold(content)
     match = place.search(folded)
-    start, end = (offsets[match.start()], offsets[match.end()]) if match else (0, 0)
+    if match is None:
+        return _around(content, 0, 0)
+    return _around(content, offsets[match.start()], offsets[match.end()])
+
+
+def _around(content: str, start: int, end: int) -> Excerpt:
+    """Return a match and the characters around it on one line."""
     before = " ".join(content[max(0, start - _BEFORE) : start].split())
     before += " " if start and content[start - 1].isspace() and before else ""
     marked = " ".join(content[start:end].split())
@@ -262,18 +270,24 @@ def excerpt(content: str, place: re.Pattern[str]) -> Excerpt:
     return Excerpt(text=head + marked + tail, start=len(head), end=len(head) + len(marked))
 
 
-def attached_excerpt(name: str, text: str, place: re.Pattern[str]) -> Excerpt:
-    """Return an excerpt of a message (name "") or of an attachment, with its name in front.
+def file_excerpt(text: str, place: re.Pattern[str]) -> Excerpt:
+    """Return the surroundings of the first match of a pattern in a text that may be long."""
+    found = next(file_matches(text, place), QuotedRange(0, 0))
+    return _around(text, found.start, found.end)
 
-    A long text is searched in slices, because folding it at once takes seconds.
+
+def file_matches(text: str, place: re.Pattern[str]) -> Iterator[QuotedRange]:
+    """Yield the places of a pattern in a text that may be long.
+
+    The text is searched in slices, because folding it at once takes seconds.
     """
-    if not name:
-        return excerpt(text, place)
-    starts = range(0, len(text), _SLICE)
-    slices = (text[max(0, start - _AFTER) : start + _SLICE + _AFTER] for start in starts)
-    found = next((one for one in slices if place.search(fold(one)[0])), text[:_AFTER])
-    inner, lead = excerpt(found, place), f"{name}: "
-    return Excerpt(text=lead + inner.text, start=len(lead) + inner.start, end=len(lead) + inner.end)
+    for start in range(0, len(text), _SLICE):
+        before = max(0, start - 1)  # the character before the slice tells if a word begins there
+        folded, offsets = fold(text[before : start + _SLICE + _AFTER])
+        for match in place.finditer(folded):
+            first, end = before + offsets[match.start()], before + offsets[match.end()]
+            if start <= first < start + _SLICE:
+                yield QuotedRange(first, end)
 
 
 def _grouped(
@@ -287,7 +301,8 @@ def _grouped(
             node_id=NodeId(str(node_id)),
             role=Role(str(role)),
             created_at=_number(created_at),
-            excerpt=attached_excerpt(str(name), str(text), pattern),
+            excerpt=(file_excerpt if name else excerpt)(str(text), pattern),
+            file=str(name),
         )
         groups.setdefault(str(conversation_id), []).append(hit)
         heads[str(conversation_id)] = str(title), _number(updated_at)

@@ -236,22 +236,26 @@ DELETE_MOVED_DOCUMENTS = "DELETE FROM folder_documents WHERE folder_id = ? AND p
 MOVE_ATTACHMENTS = "UPDATE attachments SET conversation_id = ? WHERE conversation_id = ?"
 # The messages with an attachment that matches. The same conditions as SEARCH_FIND. Documents of a folder
 # are in each of its chats, and would hide what was said in others.
+# A document of a folder is found once: in the newest chat that begins with it.
 SEARCH_ATTACHMENTS = """
-    SELECT conversations.conversation_id, title, updated_at, messages.node_id, role,
-        messages.created_at, name, attachment_texts.text, messages.message_number
+    SELECT conversation_id, title, updated_at, node_id, role, created_at, name, text, message_number
+    FROM (SELECT conversations.conversation_id, title, updated_at, messages.node_id, role,
+        messages.created_at, name, attachment_texts.text, messages.message_number, from_folder,
+        row_number() OVER (
+            PARTITION BY from_folder, digest ORDER BY messages.message_number DESC) AS place
     FROM attachment_search
     CROSS JOIN attachment_texts ON attachment_texts.text_number = attachment_search.rowid
     CROSS JOIN attachments USING (digest)
     CROSS JOIN messages ON messages.node_id = attachments.node_id
     CROSS JOIN conversations ON conversations.conversation_id = messages.conversation_id
     WHERE attachment_search MATCH ?1
-        AND NOT from_folder
         AND conversations.deleted_at IS NULL
         AND (?2 IS NULL OR messages.created_at >= ?2)
         AND (?3 IS NULL OR messages.created_at < ?3)
         AND ?4 IS NULL
         AND (?6 IS NULL OR folder_id = ?6)
-        AND (?7 IS NULL OR archived = ?7)
-    ORDER BY messages.message_number DESC
+        AND (?7 IS NULL OR archived = ?7))
+    WHERE NOT from_folder OR place = 1
+    ORDER BY message_number DESC
     LIMIT ?5
 """

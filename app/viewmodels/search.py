@@ -28,6 +28,7 @@ class FoundRow:
     spoken: str
     start: int = 0
     end: int = 0
+    file: str = ""  # name of the attached file that has the match
 
 
 def found_rows(found: Sequence[ConversationHits]) -> list[FoundRow]:
@@ -41,10 +42,18 @@ def found_rows(found: Sequence[ConversationHits]) -> list[FoundRow]:
 
 
 def _row_of(conversation_id: ConversationId, hit: FoundMessage) -> FoundRow:
-    shown = _without_far_words(_without_marks(hit.excerpt))
+    shown = _with_name(hit.file, _without_far_words(_without_marks(hit.excerpt)))
     author = words.YOU if hit.role is Role.USER else words.ANSWER
     spoken = words.hit_spoken(author=author, text=shown.text)
-    return FoundRow(conversation_id, hit.node_id, shown.text, spoken, shown.start, shown.end)
+    place = shown.start, shown.end
+    return FoundRow(conversation_id, hit.node_id, shown.text, spoken, *place, hit.file)
+
+
+def _with_name(name: str, excerpt: Excerpt) -> Excerpt:
+    """Return an excerpt of a file with its name in front."""
+    lead = f"{name}: " if name else ""
+    start, end = excerpt.start + len(lead), excerpt.end + len(lead)
+    return Excerpt(text=lead + excerpt.text, start=start, end=end)
 
 
 def _without_marks(excerpt: Excerpt) -> Excerpt:

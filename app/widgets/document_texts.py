@@ -1,4 +1,4 @@
-"""Opens the texts of files: at the words that an answer shares with them, or at the start."""
+"""Opens the texts of files: at the words that an answer shares with them or that were searched, or at the start."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ class DocumentTexts(QObject):
         self.window: TextWindow | None = None  # of the main window
         view.click_actions.quote_requested.connect(self._open_quote)
         attaching.text_requested.connect(self.open)
+        core.search.file_located.connect(self.open)
 
     def _open_quote(self, key: str, place: int) -> None:
         """Show one of the documents that an answer of the chat on show quotes."""

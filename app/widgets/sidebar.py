@@ -287,7 +287,8 @@ class Sidebar(QWidget):
         self.nothing_found.setVisible(found == ())
 
     def _open_found(self, row: FoundRow) -> None:
-        self._search.open(row.conversation_id, row.node_id, row.text[row.start : row.end])
+        found = row.text[row.start : row.end]
+        self._search.open(row.conversation_id, row.node_id, found, row.file)
 
     def _end_search(self) -> None:
         self._search.end()

@@ -23,6 +23,7 @@ from app.conversation.deletion import DELETED_KEPT_S
 from app.conversation.replies import stop_reply
 from app.conversation.tree import Conversation, NodeId, new_conversation, set_draft_attachments
 from app.store.conversations import ConversationStore, open_store
+from app.store.search import file_matches, match_pattern
 from app.words import attachments as words
 from engine.types import ConversationId, Picture
 
@@ -121,7 +122,8 @@ def test_search_finds_the_text_of_files_with_their_names(store: ConversationStor
 
     (hit,) = found.hits
     assert hit.node_id == "Au"
-    assert hit.excerpt.text.startswith("manual.pdf: The zebra")
+    assert hit.file == "manual.pdf"
+    assert hit.excerpt.text.startswith("The zebra")
     assert hit.excerpt.text[hit.excerpt.start : hit.excerpt.end] == "zebra"
     store.delete(ConversationId("A"), now=3.0)
     assert store.search.find("zebra") == ()
@@ -145,12 +147,27 @@ def test_match_far_inside_a_long_file_is_shown(store: ConversationStore) -> None
     assert "the zebra end" in found.hits[0].excerpt.text
 
 
-def test_documents_of_a_folder_are_not_found_in_each_of_its_chats(store: ConversationStore) -> None:
+def test_document_of_a_folder_is_found_in_its_newest_chat_only(store: ConversationStore) -> None:
     file = make_attachment("zoo.txt", "text", "the zebra")
     store.create(sent(with_draft("A", file)))
-    store.create(sent(with_draft("B", replace(file, from_folder=True))))
+    for name in ("B", "C", "D"):
+        store.create(sent(with_draft(name, replace(file, from_folder=True))))
 
-    assert [found.conversation_id for found in store.search.find("zebra")] == ["A"]
+    found = store.search.find("zebra")
+    assert [one.conversation_id for one in found] == ["D", "A"]
+    assert [(hit.file, hit.excerpt.text) for one in found for hit in one.hits] == [
+        ("zoo.txt", "the zebra")
+    ] * 2
+    store.delete(ConversationId("D"), now=1.0)
+    assert [one.conversation_id for one in store.search.find("zebra")] == ["C", "A"]
+
+
+def test_places_in_a_long_file_are_found_across_slices() -> None:
+    text = "zebras é azebra " * 3_000 + "Zébra"
+    places = list(file_matches(text, match_pattern(["zebra"])))
+    assert len(places) == 3_001
+    assert {text[one.start : one.end] for one in places} == {"zebra", "Zébra"}
+    assert text[places[-1].start :] == "Zébra"
 
 
 def test_database_with_files_is_private(store: ConversationStore, tmp_path: Path) -> None:

@@ -6,8 +6,10 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
+from app.conversation.attachments import make_attachment
 from app.conversation.folder import Folder
 from app.conversation.placement import FolderId
+from app.conversation.tree import set_draft_attachments
 from app.viewmodels.search import FoundRow
 from app.widgets.commands import CommandId, tooltip
 from app.widgets.menu import Menu
@@ -323,3 +325,23 @@ def test_result_in_the_chat_on_show_is_found_at_once(chats: Stage) -> None:
 
     assert chats.pane.find_bar.field.text() == "soda"
     assert chats.pane.find_bar.isVisible()
+
+
+@pytest.mark.qt_log_ignore("does not support raise", extend=True)
+def test_result_in_a_file_has_its_name_and_opens_its_text_at_the_words(chats: Stage) -> None:
+    file = make_attachment(
+        "pier.txt", "text", "Boats here.\nBoats longer than twelve metres moor here."
+    )
+    chats.run(CommandId.NEW_CHAT)
+    chats.core.chat.apply(set_draft_attachments(chats.core.desk.get(chats.current), (file,)))
+    chats.chat("Summary?", "Boats.")
+    results = search(chats, "twelve metres")
+    row = results.item(1).data(Qt.ItemDataRole.AccessibleTextRole)
+    assert "pier.txt: " in row
+    QTest.keyClick(chats.window.sidebar.search.edit, Key.Key_Return)
+    chats.wait_until(lambda: chats.pane.texts.window is not None)
+    window = chats.pane.texts.window
+    assert window is not None
+    assert window.edit.textCursor().selectedText() == "twelve"
+    assert not chats.pane.find_bar.isVisible()
+    window.close()
