@@ -68,9 +68,10 @@ def clip(feeds: Sequence[Feed], start: int, end: int) -> Iterator[Feed]:
     because the range identifies the pass.
     """
     for feed, kept_end in kept(feeds, start, end):
-        if max(feed.start, start) < kept_end:
-            is_run = feed.one_by_one
-            yield Feed(max(feed.start, start), kept_end, one_by_one=True) if is_run else feed
+        first = max(feed.start, start)
+        if first < kept_end:
+            is_whole = not feed.one_by_one or (first, kept_end) == (feed.start, feed.end)
+            yield feed if is_whole else Feed(first, kept_end, one_by_one=True)
 
 
 def common_feeding_end(a: Sequence[Feed], b: Sequence[Feed], start: int, end: int) -> int:

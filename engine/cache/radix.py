@@ -268,11 +268,11 @@ class RadixTree(Generic[S, P]):
             assert node.token_ids
             assert node.span.num_tokens == len(node.token_ids)
             assert node.start == (node.parent.end if node.parent else 0)
-            assert node.lock_count >= max((c.lock_count for c in node.children.values()), default=0)
             assert node.run.feeds == tuple(clip(node.run.feeds, node.start, node.end))
             for symbol, child in node.children.items():
                 assert symbol == _symbol(child)
                 assert child.parent is node
+                assert child.lock_count <= node.lock_count
                 assert child.users <= node.users
 
 

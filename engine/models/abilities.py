@@ -38,6 +38,8 @@ log = logging.getLogger(__name__)
 
 # Number of the tests. A change of a test that may change a result needs another number.
 _TESTS = 2
+# To look up a version reads files, which takes a millisecond.
+_LIBRARIES = tuple(f"{name} {version(name)}" for name in ("mlx", "mlx-lm"))
 # Highest number of bytes of a record. That of a model with 100 recurrent layers has 5 KB.
 _MAX_BYTES = 1 << 18
 
@@ -133,7 +135,7 @@ def key_of(opened: UntestedModel, namespace: str) -> str:
         str(mx.default_device()),
         str(mx.device_info().get("device_name", "")),
         platform.machine(),
-        *(f"{name} {version(name)}" for name in ("mlx", "mlx-lm")),
+        *_LIBRARIES,
         f"tests {_TESTS}",
     ]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]

@@ -47,7 +47,6 @@ class PreviewMaker(SideMaker):
             TemplateError: the template refused the messages.
             ContextFullError, MemoryFullError: as in Runner.start.
         """
-        self.cache.aside.drop()
         # The request must have a token left to draw.
         max_tokens = max(1, min(MAX_PREVIEW_TOKENS, request.max_tokens - 1))
         request = replace(

@@ -58,8 +58,8 @@ def test_type_over_two_stages_gives_the_result_of_the_table(name: str, tmp_path:
     )
 
 
-# In `make test` the oracle tests play the same script on K/V alone, K/V and windows, states and K/V, and
-# states alone (tests/oracle/test_promise.py).
+# In `make test` the oracle tests play the same script on K/V and windows, and on states and K/V
+# (tests/oracle/test_promise.py).
 @pytest.mark.soak
 @pytest.mark.parametrize("name", list(one_of_each_kind()))
 def test_first_type_of_each_cache_kind_is_exact(name: str, tmp_path: Path) -> None:

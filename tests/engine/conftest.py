@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
-from tests.fakes.engine_fixtures import open_tiny, tiny_model
+from tests.fakes.engine_fixtures import (
+    open_tiny,
+    passes_timed_once,
+    signatures_read_once,
+    tiny_model,
+)
 
-__all__ = ["open_tiny", "tiny_model"]
+__all__ = ["open_tiny", "passes_timed_once", "signatures_read_once", "tiny_model"]

@@ -39,6 +39,7 @@ from tests.fakes.drafted_requests import answer, ids_of
 from tests.fakes.inline_engine import InlineClient
 from tests.fakes.planted_drafts import PlantedDrafts, plant
 from tests.fakes.qwen import Qwen, build_qwen
+from tests.fakes.tables import rest_in_soak
 
 pytestmark = pytest.mark.slow
 
@@ -189,7 +190,7 @@ def test_a_continued_answer_keeps_to_the_format_and_restores_its_beginning(
     assert finished.usage.plan.read == 0
 
 
-@pytest.mark.parametrize("build", [qwen, hermes])
+@pytest.mark.parametrize("build", rest_in_soak([qwen, hermes], hermes))
 def test_an_answer_that_must_be_a_call_is_one(
     open_model: Open, build: Callable[[Path], Path]
 ) -> None:
@@ -307,7 +308,7 @@ def test_calls_in_a_form_without_a_grammar_are_refused(open_model: Open) -> None
 COLOUR = {"type": "string", "enum": ["red"]}
 
 
-@pytest.mark.parametrize("build", [qwen, hermes])
+@pytest.mark.parametrize("build", rest_in_soak([qwen, hermes], qwen))
 def test_arguments_of_a_forced_call_match_their_schemas(
     open_model: Open, build: Callable[[Path], Path]
 ) -> None:

@@ -86,7 +86,7 @@ def test_answers_given_together_equal_answers_given_alone(
 ) -> None:
     together = open_tiny(name, looks_ahead=looks_ahead)
     alone = open_tiny(name, looks_ahead=False, max_running=1)
-    requests = [request_of(number) for number in range(6)]
+    requests = [request_of(number) for number in range(4)]
     send(together, requests)
     ours = finished_in(together.run_until_idle())
     for request in requests:

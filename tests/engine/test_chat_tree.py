@@ -16,7 +16,7 @@ from tests.fakes.inline_engine import InlineClient
 from tests.fakes.texts import chat_tokenizer
 from tests.fakes.tiny_model import Template
 
-SCENARIO = chat_tree("x", turns=4, size=0.01)
+SCENARIO = chat_tree("x", turns=4, size=0.002)
 # Maximum number of template tokens between the text of a reply and the text of the next message.
 TEMPLATE_TOKENS = 8
 

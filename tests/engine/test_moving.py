@@ -16,7 +16,7 @@ from tests.fakes.engine_fixtures import OpenTiny
 from tests.fakes.inline_engine import InlineClient
 
 A, B = ConversationId("A"), ConversationId("B")
-LONG = "a long question about nothing in particular " * 4
+LONG = "a long question about nothing in particular " * 2
 
 
 def talk(client: InlineClient, chat: ConversationId, count: int) -> list[Message]:
@@ -42,7 +42,7 @@ def test_moved_chats_leave_the_memory_and_continue_from_disk(
 ) -> None:
     # At rest for an hour: the queue of the disk would write nothing yet.
     client = open_tiny(kind, disk_folder=tmp_path, disk_rest_s=3600.0)
-    chats = {chat: talk(client, chat, 3) for chat in (A, B)}
+    chats = {chat: talk(client, chat, 2) for chat in (A, B)}
     before = client.answer(client.report_chats())
     report = client.answer(client.move_to_disk((A, B)))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -38,8 +39,11 @@ Build = Callable[..., Path]
 
 @pytest.fixture(scope="module")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
-    """Return a function that makes the folder of a model whose head is mostly right, or never."""
+    """Return a function that makes the folder of a model whose head is mostly right, or never.
 
+    Each folder is made once."""
+
+    @cache
     def get(name: str, *, share: float | None) -> Path:
         folder = heads.build(name, tmp_path_factory.mktemp("models") / name)
         if share is None:

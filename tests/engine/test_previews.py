@@ -22,7 +22,8 @@ from engine.events import (
 )
 from engine.problem import Problem
 from engine.questions import CacheStatistics, EvictWhat, Preview
-from engine.runner.preview import MAX_PREVIEW_READ, MAX_PREVIEW_TOKENS
+from engine.runner import preview as preview_job
+from engine.runner.preview import MAX_PREVIEW_READ
 from engine.types import (
     ConversationId,
     ForcedReply,
@@ -39,6 +40,7 @@ from tests.fakes.staged_engine import StagedClient
 from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template
 
+MAX_PREVIEW_TOKENS = 40
 A = ConversationId("A")
 QUESTION = user("What is a boat?")
 EDITED = Request(
@@ -47,9 +49,14 @@ EDITED = Request(
     messages=(user("What is a small boat?"),),
     new_messages=frozenset({0}),
     sampling=SamplingParams(temperature=0.9, seed=7, repetition_penalty=1.2),
-    max_tokens=160,
+    max_tokens=60,
     record_logits=True,
 )
+
+
+@pytest.fixture(autouse=True)
+def _previews_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preview_job, "MAX_PREVIEW_TOKENS", MAX_PREVIEW_TOKENS)
 
 
 def previews(events: list[Event]) -> list[Preview]:

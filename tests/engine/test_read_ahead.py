@@ -54,7 +54,7 @@ A, B = ConversationId("A"), ConversationId("B")
 # Maximum number of template tokens around a message: `<|im_end|>`, `<|im_start|>user` and the
 # assistant's header.
 TEMPLATE_TOKENS = 24
-LONG = "The quick brown fox jumps over the lazy dog, and the dog sleeps on. " * 12
+LONG = "The quick brown fox jumps over the lazy dog, and the dog sleeps on. " * 6
 REPLY = ForcedReply(reasoning="say it in other words", text="A short story about a small boat.")
 
 OpenShort = Callable[..., InlineClient]
@@ -245,7 +245,7 @@ def test_opened_conversation_is_read_ahead(open_short: OpenShort) -> None:
 
 def test_counted_tokens_are_cached_after_the_read_ahead(open_short: OpenShort) -> None:
     client = open_short()
-    prompt = NextPrompt(conversation_id=A, messages=(user(LONG),), is_draft=True)
+    prompt = NextPrompt(conversation_id=A, messages=(user(LONG * 2),), is_draft=True)
     before = client.answer(client.count_tokens(prompt))
     assert before.num_tokens > 150
     assert before.num_cached == 0

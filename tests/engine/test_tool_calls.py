@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -161,9 +162,14 @@ def test_results_that_follow_one_another_feed_no_known_token(
     hold_to_the_oracle(client, name, agent.requests)
 
 
-@pytest.mark.parametrize("role", [Role.USER, Role.TOOL])
-@pytest.mark.parametrize("template", list(Template))
-@pytest.mark.parametrize("name", rest_in_soak(["lfm2", "gemma3", "llama"], "lfm2"))
+@pytest.mark.parametrize(
+    ("name", "template", "role"),
+    rest_in_soak(
+        product(["lfm2", "gemma3", "llama"], Template, [Role.USER, Role.TOOL]),
+        ("lfm2", Template.KEEPING, Role.USER),
+        ("lfm2", Template.THINKING, Role.TOOL),
+    ),
+)
 def test_message_after_a_call_in_plain_text_feeds_no_known_token(
     open_tiny: OpenTiny, name: str, template: Template, role: Role
 ) -> None:

@@ -20,6 +20,7 @@ from tests.fakes.asking import reply_of, user
 from tests.fakes.engine_fixtures import OpenTiny
 from tests.fakes.inline_engine import InlineClient
 from tests.fakes.qwen import Qwen, build_qwen
+from tests.fakes.tables import rest_in_soak
 from tests.fakes.trl_templates import build_with_template
 
 pytestmark = pytest.mark.slow
@@ -99,18 +100,25 @@ class Agent:
         return reply_of(event), plan, redo
 
 
-@pytest.fixture
-def open_agent(tmp_path: Path) -> Callable[[Callable[[Path], Path]], Agent]:
+@pytest.fixture(scope="module")
+def open_agent(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[[Callable[[Path], Path]], Agent]:
+    """Return a function that opens an engine with a model, which is built once."""
+    built: dict[Callable[[Path], Path], Path] = {}
+
     def opened(build: Callable[[Path], Path]) -> Agent:
+        if build not in built:
+            built[build] = build(tmp_path_factory.mktemp("models") / "model")
         config = EngineConfig(use_openblas=False, cache_budget_bytes=1 << 30, saves_battery=False)
         client = InlineClient(config)
-        load_model(client, build(tmp_path / "model"), lambda _: None)
+        load_model(client, built[build], lambda _: None)
         return Agent(client)
 
     return opened
 
 
-@pytest.mark.parametrize(("build", "text"), MODELS)
+@pytest.mark.parametrize(("build", "text"), rest_in_soak(MODELS, MODELS[1]))
 def test_call_result_and_edited_result_feed_no_known_token(
     open_agent: Callable[[Callable[[Path], Path]], Agent],
     build: Callable[[Path], Path],
@@ -131,7 +139,7 @@ def test_call_result_and_edited_result_feed_no_known_token(
     assert all(plan.restored for plan in (second, third, fourth, fifth))
 
 
-@pytest.mark.parametrize(("build", "text"), MODELS)
+@pytest.mark.parametrize(("build", "text"), rest_in_soak(MODELS, MODELS[0]))
 def test_calls_that_a_client_wrote_are_in_the_prompt(
     open_agent: Callable[[Callable[[Path], Path]], Agent],
     build: Callable[[Path], Path],

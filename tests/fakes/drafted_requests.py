@@ -25,7 +25,7 @@ SAMPLINGS = (
 )
 
 
-def request_of(number: int, *, max_tokens: int = 40) -> Request:
+def request_of(number: int, *, max_tokens: int = 28) -> Request:
     return Request(
         request_id=RequestId(f"r{number}"),
         conversation_id=ConversationId(f"{number}"),

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from app.cli.client import load_model
 from engine.config import EngineConfig
+from engine.runner import pass_times
 from tests.fakes.inline_engine import InlineClient
 from tests.fakes.tiny_model import Template, build_tiny
 
@@ -32,6 +36,21 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> TinyModel:
         return built[key]
 
     return get
+
+
+@pytest.fixture(scope="session", autouse=True)
+def signatures_read_once() -> Iterator[None]:
+    """Let mlx-lm read the signature of a class once. It reads it for each key of a config.json."""
+    with pytest.MonkeyPatch.context() as patch:
+        signature = SimpleNamespace(signature=cache(inspect.signature))
+        patch.setattr("mlx_lm.models.base.inspect", signature)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def passes_timed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let idle work time each length of a pass twice, in place of four times."""
+    monkeypatch.setattr(pass_times, "_REPEATS", 1)
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ import importlib
 import json
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -285,7 +286,13 @@ def _drawn(path: str, array: mx.array) -> mx.array:
 
 
 def train_tokenizer() -> Tokenizer:
-    """Train a byte-level BPE tokenizer of 420 tokens and add Qwen's control tokens."""
+    """Return a new byte-level BPE tokenizer of 420 tokens and Qwen's control tokens."""
+    return Tokenizer.from_str(_trained())
+
+
+@cache
+def _trained() -> str:
+    """Train the tokenizer, once in a process, and return it as JSON."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.normalizer = normalizers.NFC()
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -295,7 +302,7 @@ def train_tokenizer() -> Tokenizer:
     tokenizer.train_from_iterator(_CORPUS, trainer)
     tokenizer.add_special_tokens([AddedToken(t, special=True, normalized=False) for t in _SPECIAL])
     tokenizer.add_tokens([AddedToken(t, special=False, normalized=False) for t in _MARKERS])
-    return tokenizer
+    return tokenizer.to_str()
 
 
 def _write_json(path: Path, value: object) -> None:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fakes.engine_fixtures import open_tiny, tiny_model
+from tests.fakes.engine_fixtures import (
+    open_tiny,
+    passes_timed_once,
+    signatures_read_once,
+    tiny_model,
+)
 from tests.oracle.foreseen import check_plans
 
-__all__ = ["open_tiny", "tiny_model"]
+__all__ = ["open_tiny", "passes_timed_once", "signatures_read_once", "tiny_model"]
 
 
 @pytest.fixture(autouse=True)

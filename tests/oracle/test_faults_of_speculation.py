@@ -81,7 +81,7 @@ def requests() -> list[Request]:
             messages=(user(f"{number} A list of the small boats."),),
             new_messages=frozenset({0}),
             sampling=SamplingParams(temperature=0.8, seed=number),
-            max_tokens=32,
+            max_tokens=20,
             record_logits=True,
         )
         for number in range(2)

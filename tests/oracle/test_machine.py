@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from engine.config import EngineConfig
@@ -33,8 +35,14 @@ def test_random_actions_give_exact_answers_and_feed_no_token_twice(
     assert tally.strict > 0
 
 
-@pytest.mark.parametrize("what", [EvictWhat.ALL, EvictWhat.SNAPSHOTS])
-@pytest.mark.parametrize("template", Template)
+@pytest.mark.parametrize(
+    ("template", "what"),
+    rest_in_soak(
+        product(Template, [EvictWhat.ALL, EvictWhat.SNAPSHOTS]),
+        (Template.THINKING, EvictWhat.ALL),
+        (Template.KEEPING, EvictWhat.SNAPSHOTS),
+    ),
+)
 def test_turn_after_evicted_read_ahead_passes_all_checks(
     tiny_model: TinyModel, template: Template, what: EvictWhat
 ) -> None:

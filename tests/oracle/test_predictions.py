@@ -23,9 +23,9 @@ CASES = [
 def test_fed_tokens_are_predicted(
     tiny_model: TinyModel, tmp_path: Path, name: str, template: Template
 ) -> None:
-    steps = random_steps(40, seed=3, words=30, max_tokens=6)
+    steps = random_steps(20, seed=7, words=30, max_tokens=6)
     predicted = predict(tiny_model(name, template), tmp_path, steps, cache_bytes=1 << 30)
-    assert len(predicted.reports) == 40
+    assert len(predicted.reports) == 20
     assert any(one.restored_disk for one in predicted.reports)
     assert any(one.replayed for one in predicted.reports)
     assert predicted.wrong == []

@@ -43,7 +43,6 @@ CASES = [
     ("qwen3_5", Template.THINKING, True),
 ]
 HERE = [
-    ("lfm2", Template.THINKING, False),
     ("gemma3", Template.KEEPING, False),
     ("qwen3_5", Template.THINKING, True),
 ]

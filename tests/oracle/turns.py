@@ -1,7 +1,7 @@
 """A long run of turns in many conversations under a cache budget, to see if memory grows.
 
 Python's garbage collector is off during the run, because evicted state must be freed at once and
-not at the next collection. test_turns.py plays 40 turns, `python -m tests.soak turns` 2,000.
+not at the next collection. test_turns.py plays 20 turns, `python -m tests.soak turns` 2,000.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.oracle.harness import Harness
 NUM_CHATS = 24
 # A conversation with this many turns is deleted, and a new one takes its place.
 MAX_TURNS = 8
-SAMPLE_EVERY = 20  # number of turns between two measurements of memory
+SAMPLE_EVERY = 10  # number of turns between two measurements of memory
 CHECK_EVERY = 4  # every fourth turn is compared with the bare model
 WORDS = ("boat", "weather", "small", "list", "dog", "fox", "quick", "please", "thank", "about")
 

@@ -183,14 +183,14 @@ def test_forget_drops_only_the_named_conversation(open_tiny: OpenTiny) -> None:
 
 @pytest.mark.slow
 def test_small_budget_is_kept_and_changes_no_answer(open_tiny: OpenTiny) -> None:
-    roomy, tight = open_tiny(), open_tiny(cache_bytes=900_000, max_hot=2)
-    for client_turn in range(4):
+    roomy, tight = open_tiny(), open_tiny(cache_bytes=500_000, max_hot=2)
+    for client_turn in range(2):
         for chat in "ABC":
             text = user(f"{chat} {client_turn} thank you, could you say that again?")
             assert ask(roomy, text, chat=chat).content == ask(tight, text, chat=chat).content
     statistics = cache_of(tight).statistics()
 
-    assert statistics.total_bytes <= 900_000
+    assert statistics.total_bytes <= 500_000
     assert statistics.evictions > 0
 
 
@@ -249,7 +249,7 @@ def test_memory_held_does_not_exceed_the_ledger(open_tiny: OpenTiny) -> None:
     gc.collect()
     mx.clear_cache()
     before, counted = mx.get_active_memory(), cache.ledger().total_bytes
-    for number in range(12):
+    for number in range(6):
         ask(client, user(f"{number} quick brown fox jumps " * 3), chat=str(number))
     gc.collect()
     mx.clear_cache()

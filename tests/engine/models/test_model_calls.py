@@ -105,12 +105,13 @@ def test_text_that_is_no_call_gives_a_sentence(name: str, text: str) -> None:
 
 
 def test_text_that_a_parser_searches_for_long_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(isolated, "_CALL_S", 0.5)
-    monkeypatch.setattr(isolated, "_CHARACTER_S", 0.0)
     parser = CallParser("function_gemma")
     parser.parse(CALLS["function_gemma"], "")
-    with pytest.raises(ToolCallError, match="It takes longer than"):
-        parser.parse("call:a{" * 100_000, "")
+    with monkeypatch.context() as patch:
+        patch.setattr(isolated, "_CALL_S", 0.2)
+        patch.setattr(isolated, "_CHARACTER_S", 0.0)
+        with pytest.raises(ToolCallError, match="It takes longer than"):
+            parser.parse("call:a{" * 100_000, "")
 
     assert parser.parse(CALLS["function_gemma"], "")
 

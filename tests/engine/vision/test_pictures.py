@@ -202,7 +202,7 @@ def test_request_ends_the_reading_of_a_draft_within_a_picture(
     _, cold = asked(open_seeing(), [seen("Thank you", cat, dog)])
     client = open_seeing(idle_work=True)
     draft = seen("", cat, dog)
-    for num_steps in range(1, 12):
+    for num_steps in range(1, 12, 2):
         chat = f"chat {num_steps}"
         client.answer(client.ask(Evict(EvictWhat.ALL)))
         task = ReadAhead(conversation_id=ConversationId(chat), messages=(draft,), is_draft=True)

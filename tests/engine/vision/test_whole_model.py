@@ -9,6 +9,7 @@ import pytest
 from tests.architectures.whole_models import difference_from_whole_model
 from tests.fakes.seeing_configs import SEEING_NAMES
 from tests.fakes.seeing_model import build_seeing
+from tests.fakes.tables import rest_in_soak
 
 # Largest difference of the logits, relative to their standard deviation. Text alone differs by 1.6e-4, a
 # wrong row or column by more than 1e-2.
@@ -20,6 +21,6 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return build_seeing(tmp_path_factory.mktemp("seeing") / request.param, request.param)
 
 
-@pytest.mark.parametrize("num_pictures", [0, 1, 3])
+@pytest.mark.parametrize("num_pictures", rest_in_soak([0, 1, 3], 0, 3))
 def test_logits_are_those_of_the_whole_model(folder: Path, num_pictures: int) -> None:
     assert difference_from_whole_model(folder, num_pictures) < TOLERANCE

@@ -45,7 +45,7 @@ ENDLESS = {
 def limits(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
     """Lower the limits of the worker process, so that the tests are short."""
     with monkeypatch.context() as patch:
-        patch.setattr(isolated, "_CALL_S", 0.5)
+        patch.setattr(isolated, "_CALL_S", 0.2)
         patch.setattr("engine.worker.process.MAX_BYTES", 400 << 20)
         yield
 
