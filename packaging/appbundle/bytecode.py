@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib.util import cache_from_source
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from appbundle.trim import File
 def copy_installed(sources: Iterable[File], target: Path) -> None:
     """Copy the bytecode of installed sources that were copied to `target` with their times.
 
-    compile_all() then skips these sources. Python compares such bytecode with the time of its source, so
+    compile_all() can skip these sources. Python compares such bytecode with the time of its source, so
     this is of use only in a bundle that stays where it was made.
     """
     for path, relative in sources:
@@ -30,16 +30,20 @@ def copy_installed(sources: Iterable[File], target: Path) -> None:
             shutil.copyfile(compiled, copied)
 
 
-def compile_all(layout: BundleLayout, python: list[str]) -> None:
-    """Compile all sources. `python` is a command that starts Python in the bundle's version.
+def compile_all(
+    layout: BundleLayout, python: list[str], folders: Sequence[Path] | None = None
+) -> None:
+    """Compile all sources, or those of some folders of the bundle.
+
+    `python` is a command that starts Python in the bundle's version.
 
     The bytecode has unchecked hashes, so that Python does not compare the bytecode with the
     sources. A comparison of time stamps would fail after the bundle is copied.
     """
     home = str(layout.python_home)
     options = ["-q", "-j", "0", "--invalidation-mode", "unchecked-hash", "-s", home, "-p", "/"]
-    folder = [str(layout.stdlib)]
-    done = subprocess.run([*python, "-EP", "-m", "compileall", *options, *folder], check=False)
+    paths = map(str, [layout.stdlib] if folders is None else folders)
+    done = subprocess.run([*python, "-EP", "-m", "compileall", *options, *paths], check=False)
     # No error here, because the check `bytecode` reports missing files later.
     if done.returncode != 0:
         print(f"could not compile with {' '.join(python)}")

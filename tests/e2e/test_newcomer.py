@@ -24,6 +24,7 @@ from engine.errors import ModelFolderError
 from engine.local_models import LocalModels
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.gguf_models import tiny_gguf
+from tests.fakes.hub_calls import call_in_process
 from tests.fakes.hub_server import FakeHub, Repository, running_hub
 from tests.fakes.real_window import RealWindow
 from tests.fakes.tiny_model import Template
@@ -66,6 +67,12 @@ def window(qapp: object, tmp_path: Path, hub: FakeHub) -> Iterator[RealWindow]:
     window.launch()
     yield window
     window.close()
+
+
+@pytest.fixture
+def in_process(hub: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask the Hub in the process of the test, where a test is about what the window asks and shows."""
+    call_in_process(monkeypatch)
 
 
 class Mouse:
@@ -126,6 +133,7 @@ def search(window: RealWindow, words: str) -> ModelsWindow:
     return models
 
 
+@pytest.mark.usefixtures("in_process")
 def test_rows_on_show_get_size_and_fit_unasked_and_rows_below_when_they_are_seen(
     window: RealWindow, hub: FakeHub
 ) -> None:
@@ -134,7 +142,7 @@ def test_rows_on_show_get_size_and_fit_unasked_and_rows_below_when_they_are_seen
         f"owner/Many-{number}-4bit": Repository(folder.files) for number in range(6)
     }
     window.run(CommandId.GET_MODELS)
-    # Each row on show takes a process of the Hub.
+    # Each row on show takes a call to the Hub.
     models_window(window).setFixedHeight(340)
     models = search(window, "many")
     first, *_, last = models.found.rows
@@ -149,6 +157,7 @@ def test_rows_on_show_get_size_and_fit_unasked_and_rows_below_when_they_are_seen
     window.wait_until(lambda: last.sentence.text().startswith("Fits"))
 
 
+@pytest.mark.usefixtures("in_process")
 def test_gguf_files_of_an_unknown_architecture_are_not_offered(
     window: RealWindow, hub: FakeHub
 ) -> None:
@@ -164,6 +173,7 @@ def test_gguf_files_of_an_unknown_architecture_are_not_offered(
     assert unknown.buttons == {}
 
 
+@pytest.mark.usefixtures("in_process")
 def test_gguf_repository_shows_the_fit_of_a_file(window: RealWindow, hub: FakeHub) -> None:
     hub.repositories["someone/Tiny-GGUF"] = Repository(
         {"m-Q4_K_M.gguf": tiny_gguf("qwen35").to_bytes()}, tags=("gguf",), architecture="qwen35"

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typing_extensions import override
 
+from app.cli import model_fit
 from app.cli.main import run
+from engine.config import EngineConfig
+from engine.fitting import FitMeter
 from tests.architectures.configs.every import CONFIGS
+from tests.fakes.hub_calls import call_in_process
 from tests.fakes.hub_server import running_hub
 from tests.fakes.model_folder import make_repository
 from tests.fakes.model_stores import add_ollama_model, write_gguf
@@ -28,6 +34,25 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def one_meter(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let all commands of a test measure in one process, which takes half a second to start."""
+
+    class KeptMeter(FitMeter):
+        @override
+        def close(self) -> None:
+            pass
+
+    meter = KeptMeter(EngineConfig())
+
+    def kept_meter(_config: EngineConfig) -> FitMeter:
+        return meter
+
+    monkeypatch.setattr(model_fit, "FitMeter", kept_meter)
+    yield
+    FitMeter.close(meter)
+
+
 def models(home: Path, *arguments: str) -> int:
     return run(["--data-dir", str(home / "app"), "models", *arguments])
 
@@ -37,6 +62,7 @@ def lm_studio(home: Path) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("one_meter")
 def test_fit_of_a_folder_gives_the_verdict_and_the_numbers_of_its_repository(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
@@ -54,6 +80,8 @@ def test_fit_of_a_folder_gives_the_verdict_and_the_numbers_of_its_repository(
     assert local["snapshot_bytes"] == 10496
     with running_hub() as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.address)
+        monkeypatch.setenv("HF_HOME", str(home / "hf"))
+        call_in_process(monkeypatch)
         hub.add_folder("owner/Tiny-MLX", folder)
         assert models(home, "fit", "owner/Tiny-MLX", "--json") == 0
         fetched = [path for _, path in hub.requests if "safetensors" in path]

@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 from collections.abc import Generator
 from contextlib import contextmanager
 from http.client import HTTPConnection
@@ -16,14 +16,18 @@ from pathlib import Path
 import pytest
 
 from app.cli import serve
+from app.cli.main import run
+from app.paths import Paths
 from app.server.access import Access, ServerAddress
 from app.server.errors import invalid
 from app.server.report import Report
 from app.settings import Settings, save_settings
+from engine.catalog.card import ModelCard
 from tests.fakes.app_process import environment
 from tests.fakes.ask_store import PATIENCE_S
 from tests.fakes.engine_fixtures import TinyModel, tiny_model
 from tests.fakes.fake_engine import FACTS
+from tests.fakes.model_folder import make_model
 from tests.fakes.tiny_model import Template
 
 __all__ = ["tiny_model"]
@@ -88,6 +92,32 @@ def ask(port: int, model: str) -> tuple[int, str]:
         connection.close()
 
 
+@pytest.mark.parametrize(("options", "names"), [((), []), (("--choose-models",), ["other"])])
+def test_requests_choose_from_the_models_of_the_folders_only_with_the_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], names: list[str]
+) -> None:
+    for name in ("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "OLLAMA_MODELS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    make_model(tmp_path / "models" / "other")
+    (tmp_path / "data").mkdir()
+    settings = Settings(model_folders=(str(tmp_path / "models"),))
+    save_settings(tmp_path / "data" / "settings.json", settings)
+    offered: list[ModelCard] = []
+
+    def serve_no_request(
+        _args: Namespace, _model: Path, cards: tuple[ModelCard, ...], _paths: Paths
+    ) -> int:
+        offered.extend(cards)
+        return 0
+
+    monkeypatch.setattr(serve, "run", serve_no_request)
+    arguments = ("serve", "--model", str(tmp_path / "first"), "--data-dir", str(tmp_path / "data"))
+
+    assert run([*arguments, *options]) == 0
+    assert [card.name for card in offered if not card.problem] == names
+
+
 @pytest.mark.slow
 def test_serve_loads_named_models_and_returns_to_its_own_after_a_failure(
     tiny_model: TinyModel, tmp_path: Path
@@ -98,8 +128,6 @@ def test_serve_loads_named_models_and_returns_to_its_own_after_a_failure(
     (tmp_path / "data").mkdir()
     settings = Settings(model_folders=(str(folder),))
     save_settings(tmp_path / "data" / "settings.json", settings)
-    with serving(tmp_path, first) as port:
-        assert ask(port, "other") == (200, first.name)
     with serving(tmp_path, first, "--choose-models") as port:
         assert ask(port, "other") == (200, "other")
         assert ask(port, first.name) == (200, first.name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -22,7 +21,7 @@ from app.widgets.unsent_note import UnsentNote
 from app.widgets.window_frame import FrameSaver, frame_text
 from app.words import transcript as words
 from tests.app.conftest import MakeStage
-from tests.fakes.app_process import run_app, wait_for_window
+from tests.fakes.app_process import run_app
 from tests.fakes.ask_store import PATIENCE_S
 from tests.fakes.stage import Stage
 
@@ -266,19 +265,6 @@ def test_tab_goes_from_sidebar_to_transcript_to_composer(stage: Stage) -> None:
 
 def _text(widget: QWidget) -> str:
     return widget.text() if isinstance(widget, QPushButton) else ""
-
-
-@pytest.mark.slow
-def test_real_app_starts_and_ends_on_sigterm_with_status_0(tmp_path: Path) -> None:
-    process = run_app(tmp_path)
-    try:
-        log = wait_for_window(tmp_path / "data" / "logs", process)
-        assert (log.stat().st_mode & 0o077) == 0
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=PATIENCE_S) == 0
-    finally:
-        process.kill()
-        process.communicate()
 
 
 @pytest.mark.slow

@@ -39,7 +39,7 @@ def test_file_that_takes_too_long_is_reported_and_the_next_one_is_read(
     slow = tmp_path / "slow.json"
     slow.write_text(f"[{'0,' * 4_000_000}0]", encoding="utf-8")
 
-    first, *rest = IsolatedImport([slow, exports[0]], NO_PICTURES, now=5.0, step_s=1.0).found()
+    first, *rest = IsolatedImport([slow, exports[0]], NO_PICTURES, now=5.0, step_s=0.3).found()
 
     assert first == Unreadable(name="slow.json", reason=words.TOO_COMPLEX)
     assert rest == list(Import(exports[:1], now=5.0).found())

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from typing_extensions import override
 
 from app.conversation.attachments import AttachedPicture, Attachment, prompt_text
 from app.conversation.filed import FiledConversation
 from app.conversation.tree import Conversation, replace_node, shown_path
-from app.exchange import foreign_pictures, reading, sources
+from app.exchange import foreign_pictures, isolated, reading, sources
 from app.exchange.exporting import export
 from app.exchange.found import Unreadable
 from app.exchange.importing import Import
@@ -32,6 +33,7 @@ from app.store.pictures import PictureFiles
 from app.words import attachments as attachment_words, exchange as words
 from engine.errors import DiskError
 from engine.types import ConversationId, Picture
+from engine.worker.child import ChildProcess
 from tests.fakes.conversations import ConversationWriter, filed
 from tests.fakes.foreign_exports import EXPORTS, chatgpt, zipped
 from tests.fakes.picture_files import SECRETS, saved, scene, with_metadata
@@ -54,6 +56,44 @@ def imported(tmp_path: Path) -> PictureFiles:
 def extractor() -> Iterator[Extractor]:
     with closing(Extractor()) as extractor:
         yield extractor
+
+
+class _KeptChild(ChildProcess):
+    """The import process of all tests. The end of an import does not end it."""
+
+    @override
+    def close(self) -> None:
+        pass
+
+
+class _KeptExtractor(Extractor):
+    """The extraction process of all imports. The end of an import does not end it."""
+
+    @override
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def import_processes() -> Iterator[tuple[ChildProcess, Extractor]]:
+    child, extractor = _KeptChild("app.exchange.program"), _KeptExtractor()
+    yield child, extractor
+    ChildProcess.close(child)
+    Extractor.close(extractor)
+
+
+@pytest.fixture(autouse=True)
+def shared_processes(
+    import_processes: tuple[ChildProcess, Extractor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Let all imports of this module use the same two processes, which take 0.2 s to start."""
+    child, extractor = import_processes
+
+    def kept_child(_module: str) -> ChildProcess:
+        return child
+
+    monkeypatch.setattr(isolated, "ChildProcess", kept_child)
+    monkeypatch.setattr(isolated, "Extractor", lambda: extractor)
 
 
 def attached(
@@ -435,8 +475,15 @@ def test_full_disk_ends_the_import_with_a_sentence(
 
 
 def test_stopped_import_reports_no_lost_picture(
-    tmp_path: Path, extractor: Extractor, files: PictureFiles, imported: PictureFiles
+    tmp_path: Path,
+    extractor: Extractor,
+    files: PictureFiles,
+    imported: PictureFiles,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    # Ends its processes, so it cannot use those of the other tests.
+    monkeypatch.setattr(isolated, "ChildProcess", ChildProcess)
+    monkeypatch.setattr(isolated, "Extractor", Extractor)
     path = tmp_path / "all.json"
     picture = attached(extractor, files, PNG)
     export(path, [filed(asked(name, picture)) for name in "AB"], files)

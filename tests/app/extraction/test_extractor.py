@@ -166,7 +166,7 @@ def test_document_that_unpacks_to_too_many_bytes_is_refused(
 def test_file_that_takes_too_long_is_ended_and_the_next_one_is_read(tmp_path: Path) -> None:
     path = tmp_path / "comments.html"
     path.write_bytes(b"<html>" + b"<!--" * 200_000)
-    extractor = Extractor(step_s=0.5)
+    extractor = Extractor(step_s=0.2)
 
     assert why(extractor, path) is Refused.TOO_COMPLEX
     assert read(extractor, tmp_path / "b.txt", b"still there") == "still there"

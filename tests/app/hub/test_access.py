@@ -18,7 +18,7 @@ from app.hub.access import (
     token_file,
 )
 from app.hub.failures import FailureKind, HubError
-from app.hub.process import details, fetch, search
+from app.hub.process import details, fetch
 from tests.fakes.hub_server import FakeHub, Repository, running_hub
 
 REPO = "owner/Tiny-4bit"
@@ -124,6 +124,5 @@ def test_variables_go_before_the_stored_token_and_the_mirror(
     monkeypatch.setenv("HF_TOKEN", "hf_of_the_variable")
     monkeypatch.setenv("HF_ENDPOINT", hub.address)
     details(REPO, endpoint="http://127.0.0.1:9").run()
-    search("tiny", endpoint="http://127.0.0.1:9").run()
 
     assert {value for _, value in hub.authorizations} == {"Bearer hf_of_the_variable"}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from app.cli.main import run
 from tests.fakes.hub_server import FakeHub, Fault, running_hub
 from tests.fakes.tiny_model import Template, build_tiny
 
@@ -30,33 +30,50 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeHub]:
         yield hub
 
 
-def rejoinder(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-P", "-m", "app", *arguments, "--data-dir", str(tmp_path / "data")]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """The end of a command: its exit status and what it printed."""
+
+    status: int
+    out: str
+    errors: str
 
 
-def test_downloaded_model_is_listed_and_can_be_loaded(hub: FakeHub, tmp_path: Path) -> None:
-    found = rejoinder(tmp_path, "models", "search", "tiny", "--json")
-    assert json.loads(found.stdout)["repo_id"] == REPO
-    done = rejoinder(tmp_path, "models", "download", REPO)
-    assert (done.returncode, done.stderr.count("%")) == (0, 1), done.stderr
-    listed = rejoinder(tmp_path, "models", "--json")
-    cards = [json.loads(line) for line in listed.stdout.splitlines()]
+@pytest.fixture
+def rejoinder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
+    def command(*arguments: str) -> Ended:
+        status = run([*arguments, "--data-dir", str(tmp_path / "data")])
+        printed = capsys.readouterr()
+        return Ended(status=status, out=printed.out, errors=printed.err)
+
+    return command
+
+
+@pytest.mark.usefixtures("hub")
+def test_downloaded_model_is_listed_and_can_be_loaded(rejoinder: Callable[..., Ended]) -> None:
+    found = rejoinder("models", "search", "tiny", "--json")
+    assert json.loads(found.out)["repo_id"] == REPO
+    done = rejoinder("models", "download", REPO)
+    assert (done.status, done.errors.count("%")) == (0, 1), done.errors
+    listed = rejoinder("models", "--json")
+    cards = [json.loads(line) for line in listed.out.splitlines()]
     assert [card["name"] for card in cards if not card["problem"]] == ["Tiny-Qwen3.5-9B-4bit"]
 
 
-def test_failed_download_is_one_sentence_and_status_1(hub: FakeHub, tmp_path: Path) -> None:
+def test_failed_download_is_one_sentence_and_status_1(
+    hub: FakeHub, rejoinder: Callable[..., Ended]
+) -> None:
     hub.faults = [
         Fault("GET /api/models/", times=9, status=403, headers={"X-Error-Code": "GatedRepo"})
     ]
-    failed = rejoinder(tmp_path, "models", "download", REPO)
-    assert failed.returncode == 1
-    assert "Accept its terms" in failed.stderr
-    assert "Traceback" not in failed.stderr
+    failed = rejoinder("models", "download", REPO)
+    assert failed.status == 1
+    assert "Accept its terms" in failed.errors
 
 
-def test_text_of_the_hub_is_printable(hub: FakeHub, tmp_path: Path) -> None:
+def test_text_of_the_hub_is_printable(hub: FakeHub, rejoinder: Callable[..., Ended]) -> None:
     hub.repositories[REPO].tags = ("mlx", "license:\x1b]0;owned\x07")
-    found = rejoinder(tmp_path, "models", "search", "tiny")
-    assert "\x1b" not in found.stdout
-    assert "\x07" not in found.stdout
+    found = rejoinder("models", "search", "tiny")
+    assert found.out
+    assert "\x1b" not in found.out
+    assert "\x07" not in found.out

@@ -1,4 +1,4 @@
-"""Details of the rows on show, by the real client in the real child process."""
+"""Details of the rows on show, by the real client."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 from app.controllers.hub_details import HubDetails
 from app.hub.values import RepoDetails
 from engine.problem import Problem
+from tests.fakes.hub_calls import call_in_process
 from tests.fakes.hub_server import FakeHub, Repository, running_hub
 from tests.fakes.rig import FakeCatalog
 
@@ -21,10 +22,15 @@ IDS = [f"owner/Model-{number}-4bit" for number in range(3)]
 FILES = {"config.json": b"{}", "model.safetensors": b"x" * 1000}
 
 
-@pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeHub]:
+@pytest.fixture(autouse=True)
+def in_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HF_HOME", str(tmp_path))
     monkeypatch.delenv("HF_ENDPOINT", raising=False)
+    call_in_process(monkeypatch)
+
+
+@pytest.fixture
+def hub() -> Iterator[FakeHub]:
     with running_hub() as hub:
         hub.repositories = {repo_id: Repository(dict(FILES)) for repo_id in IDS}
         yield hub

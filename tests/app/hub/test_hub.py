@@ -1,4 +1,4 @@
-"""Search and downloads against a Hub on this machine, by the real client in the real child process."""
+"""Search and downloads against a Hub on this machine. Downloads run in the real child process."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from app.hub.process import (
 from app.hub.values import Download, DownloadState, RepoFile, typical_choice
 from engine.gguf.header import header_len
 from tests.fakes.gguf_models import tiny_gguf
+from tests.fakes.hub_calls import call_in_process
 from tests.fakes.hub_server import FakeHub, Fault, Repository, running_hub
 from tests.fakes.tables import rest_in_soak
 
@@ -52,6 +53,12 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeHub]:
         monkeypatch.setenv("HF_ENDPOINT", hub.address)
         hub.repositories[REPO] = Repository(dict(FILES))
         yield hub
+
+
+@pytest.fixture
+def in_process(hub: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the calls of a test in its own process."""
+    call_in_process(monkeypatch)
 
 
 class Queue:
@@ -99,6 +106,7 @@ def fails_with(call: HubCall) -> FailureKind:
     return caught.value.failure.kind
 
 
+@pytest.mark.usefixtures("in_process")
 def test_search_lists_mlx_models_with_their_facts(hub: FakeHub) -> None:
     hub.repositories["someone/Other"] = Repository({}, tags=("transformers",))
     (found,) = found_models(search("qwen3.5 tiny").run())
@@ -108,6 +116,7 @@ def test_search_lists_mlx_models_with_their_facts(hub: FakeHub) -> None:
     assert found.is_mlx
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize(
     "words",
     rest_in_soak(
@@ -122,6 +131,7 @@ def test_search_for_an_id_or_address_asks_for_this_repository(hub: FakeHub, word
     assert [path.partition("?")[0] for _, path in hub.requests] == [f"/api/models/{REPO}"]
 
 
+@pytest.mark.usefixtures("in_process")
 def test_details_name_the_needed_files_and_their_sizes(hub: FakeHub) -> None:
     found = repo_details(details(REPO).run())
 
@@ -246,6 +256,7 @@ def test_download_tries_again_after_a_passing_failure(
     assert queue.wait_for(DownloadState.DONE).problem is None
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize(
     ("status", "code", "kind"),
     # One answer by its status and one by its code. test_unknown_repository_is_not_found has a 404.
@@ -270,12 +281,14 @@ def test_each_answer_of_the_hub_has_its_failure(
     assert fails_with(details(REPO)) is kind
 
 
+@pytest.mark.usefixtures("in_process")
 def test_refused_token_has_its_failure(hub: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_wrong")
     hub.faults = [Fault("GET /api/models/", status=401)]
     assert fails_with(details(REPO)) is FailureKind.TOKEN
 
 
+@pytest.mark.usefixtures("in_process")
 def test_unknown_repository_is_not_found(hub: FakeHub) -> None:
     assert fails_with(details("no/such-model")) is FailureKind.NOT_FOUND
 

@@ -55,6 +55,7 @@ def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "home" / "hub"))
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_TELEMETRY", True)
 
 
 @pytest.fixture
@@ -66,8 +67,11 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[LyingHub]:
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[HubClient]:
-    with HubClient() as client:
-        yield client
+    with pytest.MonkeyPatch.context() as patch:
+        # As app/hub/program.py does. Otherwise the first client sends a request to huggingface.co.
+        patch.setattr(constants, "HF_HUB_DISABLE_TELEMETRY", True)
+        with HubClient() as client:
+            yield client
 
 
 def report_nothing(**_progress: object) -> None: ...
