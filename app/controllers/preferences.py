@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal
@@ -13,12 +13,17 @@ from engine.types import ConversationId
 
 ZOOM_STEP = 10  # change of the text zoom per step, in per cent
 SAVE_MS = 300  # delay before a save, so that several changes in a row cost one write
+# Settings that only the next start reads. A window of this run need not follow them.
+_FOR_NEXT_START = frozenset(
+    {"window_geometry", "sidebar_width", "selected_conversation", "read_message", "read_offset"}
+)
+_FOLLOWED = tuple(one.name for one in fields(Settings) if one.name not in _FOR_NEXT_START)
 
 
 class Preferences(QObject):
     """The current settings. Widgets and controllers read and change them here."""
 
-    changed = Signal()
+    changed = Signal()  # not emitted for the settings in _FOR_NEXT_START
     failed = Signal(object)  # argument: a Problem
 
     def __init__(
@@ -36,9 +41,12 @@ class Preferences(QObject):
         return self._value
 
     def set(self, settings: Settings) -> None:
-        if settings != self._value:
-            self._value = settings
-            self._timer.start()
+        before = self._value
+        if settings == before:
+            return
+        self._value = settings
+        self._timer.start()
+        if any(getattr(settings, name) != getattr(before, name) for name in _FOLLOWED):
             self.changed.emit()
 
     def change(self, **values: object) -> None:

@@ -38,19 +38,20 @@ class Helper:
         self._child = ChildProcess("app.viewmodels.helper_program")
         self._closed = False
 
-    def call(self, name: str, *args: object, limit_s: float = LIMIT_S) -> object:
+    def call(self, name: str, *args: object, limit_s: float | None = None) -> object:
         """Call a function of helper_program.py. Return its result, a JSON value.
 
         Args:
             name: the name of the function.
             args: the arguments, JSON values.
-            limit_s: seconds of CPU time after which the process is ended.
+            limit_s: seconds of CPU time after which the process is ended; None: LIMIT_S.
 
         Raises:
             HelperError: the function raised an exception.
             HelperEndedError: the process exceeded a limit and was ended.
         """
         call = Frame({"name": name, "args": args})
+        limit_s = LIMIT_S if limit_s is None else limit_s
         with self._lock:
             if self._closed:
                 raise HelperEndedError("closed")

@@ -212,8 +212,8 @@ class Composer(QWidget):
 
     def _has_text(self) -> bool:
         """Return True if the text is not blank, without copying the text."""
-        found = self.edit.document().find(_INK)
-        return not found.isNull()
+        document = self.edit.document()
+        return not document.isEmpty() and not document.find(_INK).isNull()
 
 
 class _Box(QFrame):

@@ -148,7 +148,7 @@ class MainWindow(QMainWindow):
         self.pane.flush()
         self._inspecting.flush()
         if self._settings is not None:
-            self._settings.new_chats.flush()
+            self._settings.flush()
         preferences = self._core.preferences
         value = replace(preferences.value, window_geometry=frame_text(self))
         if self.sidebar.isVisible():

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject
 from app.controllers.preferences import Preferences
 from app.settings import Appearance
 from app.widgets.commands import Actions, CommandId, connect_actions
-from app.widgets.key_choices import apply_choices
+from app.widgets.key_choices import Choices, apply_choices
 
 APPEARANCES = {
     Appearance.LIGHT: CommandId.LIGHT,
@@ -25,6 +25,7 @@ class PreferenceCommands(QObject):
         super().__init__(parent)
         self._preferences = preferences
         self._actions = actions
+        self._choices: Choices = {}  # the changed shortcuts that the actions have
         slots = {
             CommandId.INSPECTOR: preferences.toggle_inspector,
             CommandId.CONTRAST: preferences.toggle_contrast,
@@ -44,7 +45,9 @@ class PreferenceCommands(QObject):
 
     def _refresh(self) -> None:
         value, actions = self._preferences.value, self._actions
-        apply_choices(actions, value.shortcuts)
+        if value.shortcuts != self._choices:
+            self._choices = value.shortcuts
+            apply_choices(actions, value.shortcuts)
         actions[CommandId.CONTRAST].setChecked(value.more_contrast)
         actions[APPEARANCES[value.appearance]].setChecked(True)
         actions[CommandId.INSPECTOR].setChecked(value.inspector_visible)

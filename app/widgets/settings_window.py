@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
+from typing import TypeVar
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import (
@@ -31,11 +33,14 @@ from app.widgets.settings_chat import ChatPage
 from app.widgets.settings_general import GeneralPage
 from app.widgets.settings_models import ModelsPage
 from app.widgets.settings_new_chats import NewChatsPage
+from app.widgets.settings_page import SettingsPage
 from app.widgets.settings_server import ServerPage
 from app.widgets.settings_shortcuts import ShortcutsPage
 from app.widgets.settings_storage import StoragePage
 from app.widgets.window_size import keep_on_screen, most_of_screen, within_screen
 from app.words import server_page, settings as words, shortcuts
+
+Page = TypeVar("Page", bound=SettingsPage | AdvancedPage | ShortcutsPage)
 
 
 class SettingsWindow(OwnWindow):
@@ -47,14 +52,14 @@ class SettingsWindow(OwnWindow):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setWindowTitle(words.TITLE)
         self._theme = theme
+        self._core = core
+        self._actions = actions
         self.tabs: dict[Icon, QToolButton] = {}
         self._group = QButtonGroup(self)
         self._row = QHBoxLayout()
         self._pages = QStackedWidget(self)
-        self.general = GeneralPage(theme, core.preferences, core.login, self._scroller())
-        self.appearance = AppearancePage(theme, core.preferences, self._scroller())
-        self.chat = ChatPage(theme, core.preferences, core.presets, core.models, self._scroller())
-        self.new_chats = NewChatsPage(theme, core.presets, core.models, self._scroller())
+        # Created before the tabs: else a new row of a folder would come after the fields in the order
+        # of Tab, because Qt does not move fields that pass their focus on.
         self.models = ModelsPage(
             core.preferences,
             core.models,
@@ -63,14 +68,6 @@ class SettingsWindow(OwnWindow):
             actions[CommandId.GET_MODELS],
             self._scroller(),
         )
-        self._preferences = core.preferences
-        self._parent_of_shortcuts = self._scroller()
-        self.storage = StoragePage(theme, core.preferences, core.storage, self._scroller())
-        self.storage.show_chats.clicked.connect(actions[CommandId.MEMORY_MAP].trigger)
-        self.server = ServerPage(
-            theme, core.server, core.models, core.preferences, self._scroller()
-        )
-        self.advanced = AdvancedPage(theme, core, self._scroller())
         self._build()
         theme.changed.connect(self._tint)
         theme.zoomed.connect(self._fit)
@@ -83,32 +80,66 @@ class SettingsWindow(OwnWindow):
         self.activateWindow()
         self.setFocus()
 
+    def flush(self) -> None:
+        """Save text that was typed into the page of new chats and is not saved yet."""
+        page = self.findChild(NewChatsPage)
+        if page is not None:
+            page.flush()
+
+    # The other pages are created when they are first shown: all take as long as the main window.
+
+    @cached_property
+    def general(self) -> GeneralPage:
+        core = self._core
+        page = GeneralPage(self._theme, core.preferences, core.login, self._scroller())
+        return self._placed(page)
+
+    @cached_property
+    def appearance(self) -> AppearancePage:
+        return self._placed(AppearancePage(self._theme, self._core.preferences, self._scroller()))
+
+    @cached_property
+    def chat(self) -> ChatPage:
+        core = self._core
+        page = ChatPage(self._theme, core.preferences, core.presets, core.models, self._scroller())
+        return self._placed(page)
+
+    @cached_property
+    def new_chats(self) -> NewChatsPage:
+        core = self._core
+        return self._placed(NewChatsPage(self._theme, core.presets, core.models, self._scroller()))
+
     @cached_property
     def shortcuts(self) -> ShortcutsPage:
-        """The page of the shortcuts. It is created when its tab is first opened.
+        return self._placed(ShortcutsPage(self._theme, self._core.preferences, self._scroller()))
 
-        It has a row for each command, and takes half of the time of the whole window.
-        """
-        parent = self._parent_of_shortcuts
-        page = ShortcutsPage(self._theme, self._preferences, parent)
-        scroller = parent.parentWidget()
-        assert isinstance(scroller, VerticalScroller)
-        scroller.setWidget(page)
-        return page
+    @cached_property
+    def storage(self) -> StoragePage:
+        core = self._core
+        page = StoragePage(self._theme, core.preferences, core.storage, self._scroller())
+        page.show_chats.clicked.connect(self._actions[CommandId.MEMORY_MAP].trigger)
+        return self._placed(page)
+
+    @cached_property
+    def server(self) -> ServerPage:
+        core = self._core
+        page = ServerPage(self._theme, core.server, core.models, core.preferences, self._scroller())
+        return self._placed(page)
+
+    @cached_property
+    def advanced(self) -> AdvancedPage:
+        return self._placed(AdvancedPage(self._theme, self._core, self._scroller()))
 
     def _build(self) -> None:
-        for icon, name, page in (
-            (Icon.GENERAL, words.GENERAL, self.general),
-            (Icon.APPEARANCE, words.APPEARANCE, self.appearance),
-            (Icon.CHAT, words.CHAT, self.chat),
-            (Icon.NEW_CHAT, words.NEW_CHATS_TAB, self.new_chats),
-            (Icon.MODEL, words.MODELS, self.models),
-            (Icon.KEYBOARD, shortcuts.TAB, None),
-            (Icon.STORAGE, words.STORAGE, self.storage),
-            (Icon.SERVER, server_page.TAB, self.server),
-            (Icon.ADVANCED, words.ADVANCED, self.advanced),
-        ):
-            self._add(icon, name, page)
+        self._add(Icon.GENERAL, words.GENERAL, lambda: self.general)
+        self._add(Icon.APPEARANCE, words.APPEARANCE, lambda: self.appearance)
+        self._add(Icon.CHAT, words.CHAT, lambda: self.chat)
+        self._add(Icon.NEW_CHAT, words.NEW_CHATS_TAB, lambda: self.new_chats)
+        self._add(Icon.MODEL, words.MODELS, lambda: self.models)
+        self._add(Icon.KEYBOARD, shortcuts.TAB, lambda: self.shortcuts)
+        self._add(Icon.STORAGE, words.STORAGE, lambda: self.storage)
+        self._add(Icon.SERVER, server_page.TAB, lambda: self.server)
+        self._add(Icon.ADVANCED, words.ADVANCED, lambda: self.advanced)
         self._row.setContentsMargins(Space.L, Space.S, Space.L, Space.S)
         self._row.setSpacing(Space.XS)
         self._row.insertStretch(0)
@@ -122,20 +153,10 @@ class SettingsWindow(OwnWindow):
         layout.addLayout(self._row)
         layout.addWidget(line)
         layout.addWidget(self._pages, 1)
-        pages = (
-            self.general,
-            self.appearance,
-            self.chat,
-            self.new_chats,
-            self.models,
-            self.storage,
-            self.server,
-            self.advanced,
-        )
-        set_tab_order(*self.tabs.values(), *(one for page in pages for one in page.controls))
+        self._placed(self.models)
         focus_checked(self._group)
         self._group.buttons()[0].setChecked(True)
-        self.tabs[Icon.KEYBOARD].clicked.connect(lambda: self.shortcuts)
+        self._show(self.general)
 
     def _scroller(self) -> QWidget:
         """Add a view to the pages. Return the parent of the page in it."""
@@ -143,21 +164,27 @@ class SettingsWindow(OwnWindow):
         self._pages.addWidget(scroller)
         return scroller.viewport()
 
-    def _add(self, icon: Icon, name: str, page: QWidget | None) -> None:
+    def _placed(self, page: Page) -> Page:
+        """Put a new page into its view, and its controls after the tabs in the order of Tab."""
+        _scroller_of(page).setWidget(page)
+        set_tab_order(*self.tabs.values(), *page.controls)
+        return page
+
+    def _add(self, icon: Icon, name: str, find_page: Callable[[], QWidget]) -> None:
+        """Add a tab. `find_page` returns its page, which it may create."""
         tab = QToolButton(self)
         tab.setText(name)
         tab.setCheckable(True)
         tab.setProperty("kind", "tab")
         tab.setToolTip(name)
         tab.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # until it is checked
-        scroller = self._pages.widget(len(self.tabs))
-        assert isinstance(scroller, VerticalScroller)
-        if page is not None:
-            scroller.setWidget(page)
-        tab.clicked.connect(lambda: self._pages.setCurrentWidget(scroller))
+        tab.clicked.connect(lambda: self._show(find_page()))
         self._group.addButton(tab)
         self._row.addWidget(tab)
         self.tabs[icon] = tab
+
+    def _show(self, page: QWidget) -> None:
+        self._pages.setCurrentWidget(_scroller_of(page))
 
     def _fit(self) -> None:
         """Fit the window to the size of text, inside the screen."""
@@ -189,3 +216,11 @@ class SettingsWindow(OwnWindow):
         for icon, tab in self.tabs.items():
             tab.setIconSize(QSize(size, size))
             tab.setIcon(self._theme.icons.icon(icon, color, size=size))
+
+
+def _scroller_of(page: QWidget) -> VerticalScroller:
+    viewport = page.parentWidget()
+    assert viewport is not None
+    scroller = viewport.parentWidget()
+    assert isinstance(scroller, VerticalScroller)
+    return scroller

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from app.viewmodels import helper
 from app.viewmodels.highlight import exact_pieces
 from app.viewmodels.lexer_shelf import Absent, GrowingLexer, LexerShelf, LoadedLanguage
 from app.viewmodels.lexers import load_language
@@ -18,6 +19,16 @@ def shelf() -> Iterator[LexerShelf]:
     shelf = LexerShelf()
     yield shelf
     shelf.close()
+
+
+@pytest.fixture
+def started_shelf(shelf: LexerShelf, monkeypatch: pytest.MonkeyPatch) -> LexerShelf:
+    """Return a shelf with two loaded languages. Calls now end at a lower limit of CPU time."""
+    for name in ("python", ENDLESS[0]):
+        shelf.language(name)
+    shelf.wait_done()
+    monkeypatch.setattr(helper, "LIMIT_S", 0.2)
+    return shelf
 
 
 def poll(shelf: LexerShelf, growing: GrowingLexer) -> None:
@@ -59,40 +70,40 @@ def test_growing_code_ends_with_the_exact_pieces(shelf: LexerShelf) -> None:
     assert any(shown)
 
 
-@pytest.mark.slow
-def test_growing_code_is_lexed_again_after_the_process_has_ended(shelf: LexerShelf) -> None:
-    growing = shelf.growing("python")
+def test_growing_code_is_lexed_again_after_the_process_has_ended(
+    started_shelf: LexerShelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    growing = started_shelf.growing("python")
     growing.update("return 1\n")
-    shelf.wait_done()
-    growing.poll()
-    shelf.exact(*ENDLESS).result()
+    poll(started_shelf, growing)
+    started_shelf.exact(*ENDLESS).result()
+    monkeypatch.undo()  # the first call of a new process includes its imports
     growing.update("return 1\nreturn 2\n")
-    poll(shelf, growing)
+    poll(started_shelf, growing)
     assert growing.colors.pieces(0, "return 1") == growing.colors.pieces(1, "return 2") != ()
 
 
-@pytest.mark.slow
-def test_lexer_without_end_is_ended_and_its_language_stays_plain(shelf: LexerShelf) -> None:
+def test_lexer_without_end_is_ended_and_its_language_stays_plain(
+    started_shelf: LexerShelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
     name, code = ENDLESS
-    assert shelf.exact(name, code).result() is None
-    assert shelf.language(name) is Absent.UNKNOWN
-    assert shelf.exact("python", CODE).result()
+    assert started_shelf.exact(name, code).result() is None
+    assert started_shelf.language(name) is Absent.UNKNOWN
+    monkeypatch.undo()
+    assert started_shelf.exact("python", CODE).result()
 
 
-@pytest.mark.slow
-def test_growing_code_of_a_lexer_without_end_stays_plain(shelf: LexerShelf) -> None:
+def test_growing_code_of_a_lexer_without_end_stays_plain(started_shelf: LexerShelf) -> None:
     name, code = ENDLESS
-    growing = shelf.growing(name)
+    growing = started_shelf.growing(name)
     growing.update(f"{code}\n")
-    poll(shelf, growing)
+    poll(started_shelf, growing)
     growing.update(f"{code}\na := 1\n")
     assert not growing.is_waiting
     assert growing.colors.pieces(1, "a := 1") == ()
 
 
-@pytest.mark.slow
-def test_close_ends_a_lexer_without_end() -> None:
-    shelf = LexerShelf()
-    lexing = shelf.exact(*ENDLESS)
-    shelf.close()
+def test_close_ends_a_lexer_without_end(started_shelf: LexerShelf) -> None:
+    lexing = started_shelf.exact(*ENDLESS)
+    started_shelf.close()
     assert lexing.cancelled() or lexing.result() is None

@@ -10,7 +10,14 @@ from pytestqt.qtbot import QtBot
 
 from app.settings import Appearance
 from app.theme.palette import Theme
+from tests.fakes.kept_child import keep_children
 from tests.fakes.transcript_stage import TranscriptStage
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kept_children() -> Iterator[None]:
+    with keep_children():
+        yield
 
 
 @pytest.fixture

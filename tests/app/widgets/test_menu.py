@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor, QContextMenuEvent, QImage
@@ -32,30 +34,28 @@ def context_menu(stage: Stage, widget: QWidget) -> QMenu:
     return menu
 
 
-@pytest.mark.parametrize("place", ["chat", "thinking", "composer", "title", "list"])
-def test_menu_corners_are_transparent(stage: Stage, place: str) -> None:
+def menus(stage: Stage) -> Iterator[object]:
+    """Open each kind of menu, one after the other."""
+    yield stage.window.menuBar().actions()[3].menu()
+    yield stage.composer.thinking.menu()
+    yield context_menu(stage, stage.edit)
+    yield context_menu(stage, stage.list)
+    stage.window.toolbar.edit_title()
+    yield context_menu(stage, stage.window.toolbar.title_field)
+
+
+def test_menu_corners_are_transparent(stage: Stage) -> None:
     stage.chat("Hello", "Hi")
-    match place:
-        case "chat":
-            menu = stage.window.menuBar().actions()[3].menu()
-        case "thinking":
-            menu = stage.composer.thinking.menu()
-        case "composer":
-            menu = context_menu(stage, stage.edit)
-        case "title":
-            stage.window.toolbar.edit_title()
-            menu = context_menu(stage, stage.window.toolbar.title_field)
-        case _:
-            menu = context_menu(stage, stage.list)
-    assert isinstance(menu, QMenu)
-    menu.ensurePolished()
-    picture = painted(menu)
-    right, bottom = picture.width() - 1, picture.height() - 1
-    for corner in ((0, 0), (right, 0), (0, bottom), (right, bottom)):
-        assert picture.pixelColor(*corner) == QColor("red")
-    assert picture.pixelColor(right // 2, 2) == QColor(stage.theme.colors.raised)
-    assert menu.testAttribute(Qt.WidgetAttribute.WA_TranslucentBackground)
-    menu.close()
+    for menu in menus(stage):
+        assert isinstance(menu, QMenu)
+        menu.ensurePolished()
+        picture = painted(menu)
+        right, bottom = picture.width() - 1, picture.height() - 1
+        for corner in ((0, 0), (right, 0), (0, bottom), (right, bottom)):
+            assert picture.pixelColor(*corner) == QColor("red"), menu
+        assert picture.pixelColor(right // 2, 2) == QColor(stage.theme.colors.raised), menu
+        assert menu.testAttribute(Qt.WidgetAttribute.WA_TranslucentBackground), menu
+        menu.close()
 
 
 def test_menu_tick_moves_to_the_chosen_entry(stage: Stage) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from PySide6.QtTest import QTest
@@ -37,20 +38,19 @@ def shown(stage: Stage, command: CommandId) -> QWidget:
     return window
 
 
-@pytest.mark.parametrize(
-    "command", [CommandId.SETTINGS, CommandId.GET_MODELS, CommandId.BRANCH_MAP]
-)
-def test_window_opens_over_the_middle_of_the_main_window(stage: Stage, command: CommandId) -> None:
+def test_window_opens_over_the_middle_of_the_main_window(stage: Stage) -> None:
     stage.window.resize(640, 480)
-    stage.window.move(120, 100)
-    window = shown(stage, command)
-    off = window.frameGeometry().center() - stage.window.frameGeometry().center()
-    assert off.manhattanLength() < 40
-    window.close()
-    stage.window.move(60, 140)
-    stage.run(command)
-    off = window.frameGeometry().center() - stage.window.frameGeometry().center()
-    assert off.manhattanLength() < 40, "it opens there again"
+    for command in (CommandId.SETTINGS, CommandId.GET_MODELS, CommandId.BRANCH_MAP):
+        stage.window.move(120, 100)
+        window = shown(stage, command)
+        off = window.frameGeometry().center() - stage.window.frameGeometry().center()
+        assert off.manhattanLength() < 40, command
+        window.close()
+        stage.window.move(60, 140)
+        stage.run(command)
+        off = window.frameGeometry().center() - stage.window.frameGeometry().center()
+        assert off.manhattanLength() < 40, f"{command} opens there again"
+        window.close()
 
 
 def test_window_that_opens_over_a_window_at_the_edge_is_inside_the_screen(stage: Stage) -> None:
@@ -59,27 +59,35 @@ def test_window_that_opens_over_a_window_at_the_edge_is_inside_the_screen(stage:
     assert area.contains(shown(stage, CommandId.SETTINGS).geometry())
 
 
-@pytest.mark.parametrize("command", WINDOWS)
-def test_close_key_closes_every_window(stage: Stage, command: CommandId) -> None:
-    window = shown(stage, command)
+def activate(stage: Stage, window: QWidget) -> None:
     window.activateWindow()
     stage.wait_until(lambda: QApplication.activeWindow() is window)
-    closed: list[bool] = []
-    window.destroyed.connect(lambda: closed.append(True))
-    QTest.keyClick(window, Key.Key_W, CTRL)
-    stage.wait_until(lambda: bool(closed) or not window.isVisible())
-    assert stage.window.isVisible()
 
 
-@pytest.mark.parametrize("command", [one for one in WINDOWS if one is not CommandId.SETTINGS])
-def test_settings_key_opens_the_settings_from_every_window(
-    stage: Stage, command: CommandId
-) -> None:
-    window = shown(stage, command)
-    window.activateWindow()
-    stage.wait_until(lambda: QApplication.activeWindow() is window)
-    QTest.keyClick(window, Key.Key_Comma, CTRL)
-    settings = stage.window.findChild(SettingsWindow)
-    assert settings is not None
-    assert settings.isVisible()
-    window.close()
+def test_close_key_closes_every_window(stage: Stage) -> None:
+    for command in WINDOWS:
+        window = shown(stage, command)
+        activate(stage, window)
+        closed: list[bool] = []
+        window.destroyed.connect(partial(closed.append, True))
+        QTest.keyClick(window, Key.Key_W, CTRL)
+        stage.wait_until(partial(is_closed, window, closed))
+        assert stage.window.isVisible(), command
+
+
+def is_closed(window: QWidget, destroyed: list[bool]) -> bool:
+    return bool(destroyed) or not window.isVisible()
+
+
+def test_settings_key_opens_the_settings_from_every_window(stage: Stage) -> None:
+    for command in WINDOWS:
+        if command is CommandId.SETTINGS:
+            continue
+        window = shown(stage, command)
+        activate(stage, window)
+        QTest.keyClick(window, Key.Key_Comma, CTRL)
+        settings = stage.window.findChild(SettingsWindow)
+        assert settings is not None
+        assert settings.isVisible(), command
+        settings.close()
+        window.close()

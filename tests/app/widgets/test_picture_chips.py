@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -43,10 +43,23 @@ def stage(qapp: QApplication, tmp_path: Path) -> Iterator[Stage]:
     QGuiApplication.clipboard().clear()
 
 
+@cache
+def content(width: int, height: int) -> bytes:
+    return png(scene(width, height))
+
+
 @pytest.fixture
 def photo(tmp_path: Path) -> Path:
     path = tmp_path / "hills.png"
-    path.write_bytes(png(scene(2400, 1600)))
+    path.write_bytes(content(320, 200))
+    return path
+
+
+@pytest.fixture
+def large_photo(tmp_path: Path) -> Path:
+    """Return a photo that is larger than medium size."""
+    path = tmp_path / "hills.png"
+    path.write_bytes(content(1400, 1000))
     return path
 
 
@@ -94,11 +107,13 @@ def pictures(stage: Stage) -> list[AttachedPicture]:
     return [file.picture for file in files if file.picture is not None]
 
 
-def test_dropped_picture_is_a_chip_with_its_price_and_is_sent(stage: Stage, photo: Path) -> None:
-    drop(stage, photo)
+def test_dropped_picture_is_a_chip_with_its_price_and_is_sent(
+    stage: Stage, large_photo: Path
+) -> None:
+    drop(stage, large_photo)
     assert chip(stage).picture is not None
-    assert chip(stage).details == "1,199 tokens"
-    assert chips(stage)[0].accessibleName() == "Picture hills.png, 1,199 tokens"
+    assert chip(stage).details == "1,198 tokens"
+    assert chips(stage)[0].accessibleName() == "Picture hills.png, 1,198 tokens"
     stage.send("What is this?")
     (picture,) = stage.engine.submitted[-1].messages[-1].pictures
     assert stage.core.pictures.view(picture).exists()
@@ -165,20 +180,20 @@ def sizes_menu(stage: Stage) -> Menu:
 
 
 @pytest.mark.qt_log_ignore("does not support", extend=True)
-def test_menu_has_the_price_of_each_size_and_changes_it(stage: Stage, photo: Path) -> None:
-    drop(stage, photo)
+def test_menu_has_the_price_of_each_size_and_changes_it(stage: Stage, large_photo: Path) -> None:
+    drop(stage, large_photo)
     menu = sizes_menu(stage)
     texts = [action.text() for action in menu.actions()]
-    assert texts == ["Small · 299 tokens", "Medium · 1,199 tokens", "Full · 3,750 tokens"]
+    assert texts == ["Small · 299 tokens", "Medium · 1,198 tokens", "Full · 1,367 tokens"]
     assert [action.isChecked() for action in menu.actions()] == [False, True, False]
     menu.actions()[2].trigger()
     menu.close()
     stage.wait_until(lambda: pictures(stage)[0].size is PictureSize.FULL)
     stage.settle()
     (picture,) = pictures(stage)
-    assert (picture.view.width, picture.view.height) == (2400, 1600)
+    assert (picture.view.width, picture.view.height) == (1400, 1000)
     assert stage.core.pictures.view(picture.view).exists()
-    assert chip(stage).details == "3,750 tokens"
+    assert chip(stage).details == "1,367 tokens"
     stage.run(CommandId.UNDO)
     assert pictures(stage)[0].size is PictureSize.MEDIUM
 
@@ -196,7 +211,7 @@ def test_price_has_the_time_once_a_rate_is_measured(stage: Stage, photo: Path) -
     rate = stage.core.reading_rate
     rate._pace.note(0, 1000, 4.0, 0.0)  # pyright: ignore[reportPrivateUsage]
     rate.changed.emit()
-    assert chip(stage).details.startswith("1,199 tokens · ")
+    assert chip(stage).details.startswith("62 tokens · ")
     assert chip(stage).details.endswith(" s")
 
 
@@ -205,7 +220,7 @@ def test_unanswered_count_leaves_the_size_in_pixels(stage: Stage, photo: Path) -
     stage.core.models.load_again()
     stage.settle()
     drop(stage, photo)
-    assert chip(stage).details == "2,400 \N{MULTIPLICATION SIGN} 1,600"
+    assert chip(stage).details == "320 \N{MULTIPLICATION SIGN} 200"
     assert not [one for one in stage.engine.questions if isinstance(one, CountPictures)]
 
 
@@ -216,12 +231,12 @@ def test_picture_that_the_model_refuses_leaves_the_price_of_another_one(
     strip.write_bytes(png(scene(2400, 10)))
     drop(stage, strip, photo)
     stage.core.models.load_again()  # both are counted again
-    stage.wait_until(lambda: chips(stage)[1].chip.details == "1,199 tokens")
+    stage.wait_until(lambda: chips(stage)[1].chip.details == "62 tokens")
     assert chips(stage)[0].chip.details == "2,400 \N{MULTIPLICATION SIGN} 10"
 
 
-def test_gone_original_keeps_the_size_and_says_so(stage: Stage, photo: Path) -> None:
-    drop(stage, photo)
+def test_gone_original_keeps_the_size_and_says_so(stage: Stage, large_photo: Path) -> None:
+    drop(stage, large_photo)
     stage.core.pictures.original(pictures(stage)[0]).unlink()
     said: list[str] = []
     stage.core.attachments.said.connect(partial(note_said, said))
@@ -232,9 +247,9 @@ def test_gone_original_keeps_the_size_and_says_so(stage: Stage, photo: Path) -> 
 
 
 def test_full_disk_keeps_the_size_and_says_why(
-    stage: Stage, photo: Path, monkeypatch: pytest.MonkeyPatch
+    stage: Stage, large_photo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    drop(stage, photo)
+    drop(stage, large_photo)
     said: list[str] = []
     stage.core.attachments.said.connect(partial(note_said, said))
 
@@ -284,14 +299,14 @@ def test_thumbnail_is_painted_in_the_chip(stage: Stage, photo: Path) -> None:
 
 
 def test_new_pictures_have_the_size_of_the_settings(
-    qapp: QApplication, tmp_path: Path, photo: Path
+    qapp: QApplication, tmp_path: Path, large_photo: Path
 ) -> None:
     stage = Stage(tmp_path / "data", sees=True)
     page = ChatPage(
         stage.theme, stage.core.preferences, stage.core.presets, stage.core.models, stage.window
     )
     page.picture_size.buttons[PictureSize.SMALL].click()
-    drop(stage, photo)
+    drop(stage, large_photo)
     assert pictures(stage)[0].size is PictureSize.SMALL
     stage.close()
 
@@ -300,16 +315,16 @@ def test_problem_in_place_of_a_count_changes_nothing(stage: Stage, photo: Path) 
     drop(stage, photo)
     problem = Problem(title="Not counted.", cause="", advice="")
     stage.engine.answer(CountPictures, problem)
-    assert chip(stage).details == "1,199 tokens"
+    assert chip(stage).details == "62 tokens"
 
 
-def test_window_shows_more_pixels_than_the_model_gets(stage: Stage, photo: Path) -> None:
-    drop(stage, photo)
-    assert pictures(stage)[0].view.width < 2400
+def test_window_shows_more_pixels_than_the_model_gets(stage: Stage, large_photo: Path) -> None:
+    drop(stage, large_photo)
+    assert pictures(stage)[0].view.width < 1400
     QTest.mouseClick(chips(stage)[0], Qt.MouseButton.LeftButton)
     tops = QApplication.topLevelWidgets()
     (window,) = [one for one in tops if isinstance(one, PictureWindow) and one.isVisible()]
-    stage.wait_until(lambda: window.canvas.image_size.toTuple() == (2400, 1600))
+    stage.wait_until(lambda: window.canvas.image_size.toTuple() == (1400, 1000))
     assert pictures(stage)[0].size is PictureSize.MEDIUM
     window.close()
 

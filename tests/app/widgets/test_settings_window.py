@@ -21,6 +21,7 @@ from app.widgets.commands import CommandId
 from app.widgets.message_sheet import MessageSheet
 from app.widgets.scroller import VerticalScroller
 from app.widgets.settings_general import GeneralPage
+from app.widgets.settings_storage import StoragePage
 from app.widgets.settings_window import SettingsWindow
 from app.words import settings as words
 from tests.app.conftest import MakeStage
@@ -84,9 +85,21 @@ def test_settings_key_opens_one_window_and_escape_closes_it(stage: Stage) -> Non
         QTest.keyClick(stage.edit, Key.Key_Comma, CTRL)
         windows = stage.window.findChildren(SettingsWindow)
         assert [one.isVisible() for one in windows] == [True]
+        assert windows[0].general.isVisible()
         QTest.keyClick(windows[0], Key.Key_Escape)
         assert not windows[0].isVisible()
     assert stage.window.isVisible()
+
+
+def test_settings_page_is_created_when_its_tab_is_clicked_first(stage: Stage) -> None:
+    window = opened(stage)
+    assert window.findChild(StoragePage) is None
+    for _ in range(2):
+        QTest.mouseClick(window.tabs[Icon.STORAGE], LEFT)
+        assert window.findChildren(StoragePage) == [window.storage]
+        assert window.storage.isVisible()
+        assert not window.appearance.isVisible()
+        QTest.mouseClick(window.tabs[Icon.APPEARANCE], LEFT)
 
 
 def test_close_window_closes_settings_before_the_main_window(stage: Stage) -> None:
@@ -199,25 +212,26 @@ def tabbed(stop: QWidget) -> list[QWidget]:
     return stops
 
 
-@pytest.mark.parametrize("tab", [Icon.APPEARANCE, Icon.CHAT, Icon.MODEL])
-def test_tab_order_of_a_settings_page_is_top_down(stage: Stage, tab: Icon) -> None:
-    window = opened(stage, tab)
+def test_tab_order_of_a_settings_page_is_top_down(stage: Stage) -> None:
+    window = opened(stage)
     window.chat.send_key.buttons[False].click()
     window.appearance.appearance.buttons[Appearance.SYSTEM].click()
     for name in ("One", "Two"):
         stage.rig.core.presets.save_preset(Preset(name=name))
         stage.rig.models.add_folder(stage.rig.settings_path.parent / name)
-    stage.wait(1)
-    stops = tabbed(window.tabs[tab])
-    assert len(stops) >= 4
-    assert stops == sorted(stops, key=place)
-    unreached = [
-        one
-        for one in window.findChildren(QWidget)
-        if one.isVisible() and one.isEnabled() and one.focusPolicy() & Qt.FocusPolicy.TabFocus
-        if one not in stops
-    ]
-    assert unreached == []
+    for tab in (Icon.GENERAL, Icon.APPEARANCE, Icon.CHAT, Icon.NEW_CHAT, Icon.MODEL):
+        QTest.mouseClick(window.tabs[tab], LEFT)
+        stage.wait(1)
+        stops = tabbed(window.tabs[tab])
+        assert len(stops) >= 4
+        assert stops == sorted(stops, key=place), tab
+        unreached = [
+            one
+            for one in window.findChildren(QWidget)
+            if one.isVisible() and one.isEnabled() and one.focusPolicy() & Qt.FocusPolicy.TabFocus
+            if one not in stops
+        ]
+        assert unreached == []
 
 
 def test_tab_reaches_the_buttons_before_a_field_that_passes_its_focus_on(
@@ -237,8 +251,9 @@ def test_control_below_the_visible_part_of_a_page_is_scrolled_to_when_tab_reache
     stage.wait(1)
     for scroller in window.findChildren(VerticalScroller):
         scroller.bar.setValue(scroller.bar.maximum())
-    window.setFocus()
-    QTest.keyClick(window, Key.Key_Tab)
+    tab = window.tabs[Icon.NEW_CHAT]
+    tab.setFocus()
+    QTest.keyClick(tab, Key.Key_Tab)
     assert window.new_chats.isAncestorOf(window.focusWidget())
     assert not window.focusWidget().visibleRegion().isEmpty()
 

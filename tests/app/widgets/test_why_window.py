@@ -55,7 +55,7 @@ EVICTED = plan(
 
 def asked(stage: Stage, how: PromptPlan) -> None:
     """Ask twice. The second prompt has the plan."""
-    stage.chat("A long story " * 60, "Once upon a time.")
+    stage.chat("A long story " * 7, "Once upon a time.")
     stage.engine.plan = how
     stage.chat("And then?", "The end.")
 
