@@ -206,7 +206,8 @@ class HeldChat:
     memory_tokens: int
     disk_bytes: int
     disk_tokens: int  # number of tokens up to the deepest resume point on disk, on any branch
-    # Length of the branch used last, if it was fed since the engine was started; else 0.
+    # Length of the newest prompt, of which a part or nothing may be fed yet, and of its reply; 0 if it is
+    # not known.
     last_tokens: int = 0
     is_pinned: bool
     is_in_use: bool  # True while a request or a read-ahead of the conversation is running

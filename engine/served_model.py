@@ -176,7 +176,7 @@ class ServedModel:
         feeder = Feeder(model, cache, self._history, self._config, lambda: self._caching.disk)
         admission = Admission(model, self._config)
         planner = PromptPlanner(model, cache, feeder, self._history)
-        self.next_prompts = NextPrompts(model, cache, feeder, admission, planner)
+        self.next_prompts = NextPrompts(model, cache, feeder, admission, planner, self._history)
         runner = Runner(
             model,
             cache,

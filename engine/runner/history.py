@@ -105,6 +105,8 @@ class History:
 
     def __init__(self) -> None:
         self._paths: OrderedDict[ConversationId, list[FedPath]] = OrderedDict()
+        # Number of tokens of the newest prompt, and of the reply to it if it was fed
+        self._last_len: dict[ConversationId, int] = {}
         # Conversations that were forgotten and have fed nothing since
         self._forgotten: set[ConversationId] = set()
         self._is_cleared = False  # True if the state on disk was deleted, of all conversations
@@ -132,9 +134,12 @@ class History:
         return replace(longest, left=max(left, key=lambda one: one.num_tokens, default=None))
 
     def last_len(self, conversation_id: ConversationId) -> int:
-        """Return the number of tokens of the branch fed last; 0 if it is not known."""
-        paths = self._paths.get(conversation_id)
-        return len(paths[-1].token_ids) if paths else 0
+        """Return the number of tokens of the branch used last, fed or not; 0 if it is not known."""
+        return self._last_len.get(conversation_id, 0)
+
+    def note_prompt(self, conversation_id: ConversationId, num_tokens: int) -> None:
+        """Record the length of a conversation's newest prompt, of which nothing may be fed yet."""
+        self._last_len[conversation_id] = num_tokens
 
     def siblings(
         self, conversation_id: ConversationId, prompt_ids: Sequence[int], *, context: int
@@ -204,6 +209,7 @@ class History:
             if not is_held and not _has_messages_of(newest, path):
                 others.append(path)
         self._forgotten.discard(shown.conversation_id)
+        self.note_prompt(shown.conversation_id, max(len(fed), len(prompt.token_ids)))
         newest = replace(newest, points=frozenset(kept))
         self._paths[shown.conversation_id] = [*others[1 - _MAX_PATHS :], newest]
         self._keep_small()
@@ -224,10 +230,13 @@ class History:
         paths = [*self._paths.pop(heir, []), *self._paths.pop(conversation_id, [])]
         if paths:
             self._paths[heir] = paths[-_MAX_PATHS:]
+        if conversation_id in self._last_len:
+            self._last_len[heir] = self._last_len.pop(conversation_id)
 
     def forget(self, conversation_id: ConversationId) -> None:
         """Remove all paths of a conversation: its state was deleted."""
         self._paths.pop(conversation_id, None)
+        self._last_len.pop(conversation_id, None)
         self._forgotten.add(conversation_id)
 
     def clear_stored(self, in_memory: Callable[[ConversationId, Sequence[int]], int]) -> None:
@@ -255,6 +264,7 @@ class History:
 
     def forget_model(self) -> None:
         """Mark all paths as unloaded and remove their token ids: the cached state is gone."""
+        self._last_len.clear()
         for paths in self._paths.values():
             paths[:] = [
                 replace(path, token_ids=_NO_IDS, points=frozenset(), is_unloaded=True)

@@ -14,9 +14,10 @@ from engine.models.loader import LoadedModel
 from engine.questions import NextPrompt, TokensCounted
 from engine.runner.admission import Admission
 from engine.runner.feeding import Feeder
+from engine.runner.history import History
 from engine.runner.planning import PromptPlanner
 from engine.runner.read_ahead import ReadAheadJob
-from engine.types import Request
+from engine.types import Request, Role
 
 log = logging.getLogger(__name__)
 
@@ -31,12 +32,14 @@ class NextPrompts:
         feeder: Feeder,
         admission: Admission,
         planner: PromptPlanner,
+        history: History,
     ) -> None:
         self._model = model
         self._cache = cache
         self._feeder = feeder
         self._admission = admission
         self._planner = planner
+        self._history = history
 
     def read_ahead(self, task: ReadAhead, *, displaces: bool) -> ReadAheadJob | None:
         """Return a job that feeds the known part of a conversation's next prompt.
@@ -53,22 +56,25 @@ class NextPrompts:
             TemplateError: the template refused the messages.
         """
         prompt = self._feeder.known_prompt(task)
-        if len(prompt.token_ids) >= self._model.facts.context_len:
-            return None
         name, token_ids = task.conversation_id, prompt.token_ids
+        self._history.note_prompt(name, len(token_ids))
+        if len(token_ids) >= self._model.facts.context_len:
+            return None
         has_room = displaces or self._cache.has_room(name, token_ids, 1, displaces=False)
         disk = self._feeder.disk
         if disk is not None and has_room:
             num_fetched = disk.fetch(name, (*token_ids, ANOTHER_TOKEN)).num_tokens
             restored = self._cache.match_ahead(name, token_ids).restored
             self._feeder.ahead.note_on_disk(name, token_ids[:restored], restored - num_fetched)
-        if task.fetch_only:
-            return None
         match = self._cache.match_ahead(name, token_ids)
-        if match.restored == len(token_ids):
-            if task.displaces and match.node is not None and name not in match.node.users:
-                # Another conversation has read these tokens. They stay if it is forgotten.
-                self._cache.graft(name, Graft(match.run, (), None))
+        is_whole = match.restored == len(token_ids)
+        # An empty chat on show uses nothing, but the documents of a folder and chats with answers do.
+        is_used = task.displaces or any(one.role is Role.ASSISTANT for one in task.messages)
+        if is_whole and is_used and match.node is not None and name not in match.node.users:
+            # Another conversation has read these tokens, for example the one that was copied. They stay if
+            # it is forgotten.
+            self._cache.graft(name, Graft(match.run, (), None))
+        if task.fetch_only or is_whole:
             return None
         chunks = self._feeder.chunks(prompt, match.restored, match.matched)
         num_points = sum(chunk.kind is not None for chunk in chunks)

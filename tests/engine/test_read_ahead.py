@@ -33,7 +33,7 @@ from engine.events import (
     Submit,
     UnloadModel,
 )
-from engine.questions import Evict, EvictWhat, Forget, NextPrompt
+from engine.questions import Evict, EvictWhat, Forget, HeldChat, NextPrompt
 from engine.types import (
     ConversationId,
     ForcedReply,
@@ -494,3 +494,53 @@ def test_await_idle_without_a_model_is_answered_at_once(open_short: OpenShort) -
     client.send(ReadAhead(conversation_id=A, messages=(user(LONG), user("x"))))
 
     assert idle(client) == []
+
+
+# The report of what each conversation has
+
+
+def held(client: InlineClient, chat: ConversationId) -> HeldChat:
+    report = client.answer(client.report_chats())
+    (found,) = (one for one in report.chats if one.conversation_id == chat)
+    return found
+
+
+def test_reading_that_is_cut_off_is_reported_with_the_length_of_its_prompt(
+    open_short: OpenShort,
+) -> None:
+    client = open_short()
+    draft = NextPrompt(conversation_id=A, messages=(user(LONG),), is_draft=True)
+    num_tokens = client.answer(client.count_tokens(draft)).num_tokens
+    client.read_ahead(draft)
+    step_until(client, IdleWorking)
+    assert held(client, A).last_tokens == num_tokens
+    step_until(client, IdleWorking)
+    ask(client, user("one"), chat=B)  # the draft is still to be read
+    assert 0 < held(client, A).memory_tokens < num_tokens
+    assert held(client, A).last_tokens == num_tokens
+
+
+def test_draft_that_was_removed_is_not_a_part_of_the_length(open_short: OpenShort) -> None:
+    client = open_short()
+    known = (user("one"), reply_of(ask(client, user("one"))))
+    idle(client)
+    client.send(ReadAhead(conversation_id=A, messages=(*known, user(LONG)), is_draft=True))
+    step_until(client, IdleWorking)
+    client.send(ReadAhead(conversation_id=A, messages=known))
+    idle(client)
+    assert held(client, A).memory_tokens >= held(client, A).last_tokens
+
+
+@pytest.mark.parametrize("fetch_only", [True, False])
+def test_copy_of_a_conversation_has_its_state_and_keeps_it(
+    open_short: OpenShort, *, fetch_only: bool
+) -> None:
+    client = open_short()
+    known = (user(LONG), reply_of(ask(client, user(LONG))))
+    idle(client)
+    client.send(ReadAhead(conversation_id=B, messages=known, fetch_only=fetch_only))
+    assert idle(client) == []
+    assert held(client, B).memory_tokens >= held(client, B).last_tokens > 100
+    client.ask(Forget(A))
+    assert ask(client, *known, user("more"), chat=B).usage.plan.read < TEMPLATE_TOKENS
+    cache_of(client).check_invariants()
