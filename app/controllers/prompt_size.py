@@ -52,6 +52,9 @@ COUNTED_CHARS = 4_000
 # Function that returns the id of the message that the user edits, and its new text, or None.
 EditSource = Callable[[], "tuple[str, str] | None"]
 
+# The model, the conversation and the messages that the length of the next prompt is about
+_Basis = tuple[ModelFacts | None, ConversationId, tuple[MessageNode, ...]]
+
 
 class PromptSizes(QObject):
     """The size of the next prompt, if it is known and a caption needs it."""
@@ -85,9 +88,9 @@ class PromptSizes(QObject):
         # None before the engine has counted, and while the prompt is being read ahead
         self.size: TokensCounted | None = None
         # The newest known length of the next prompt, without an edit. It holds during the next count,
-        # unless the model or the messages on show are others.
+        # unless the model, the conversation or the messages on show are others.
         self.num_tokens: int | None = None
-        self._basis: tuple[ModelFacts | None, tuple[MessageNode, ...]] = (None, ())
+        self._basis: _Basis = (None, library.current, ())
         # The last size without an edit, if it was too long. It holds during the next count, unless other
         # messages are on show, the text is gone or the files are others.
         self._too_long: TokensCounted | None = None
@@ -197,9 +200,9 @@ class PromptSizes(QObject):
         """Drop the size, which may be wrong now, and count again after the delay."""
         self.is_counted = False
         conversation = self._desk.get(self._library.current)
-        basis = (self._models.status.facts, shown_path(conversation))
+        basis = (self._models.status.facts, self._library.current, shown_path(conversation))
         if basis != self._basis:
-            if _ids(basis[1]) != _ids(self._basis[1]):
+            if _ids(basis[-1]) != _ids(self._basis[-1]):
                 self._outdated, self._reading = self._reading or self._outdated, None
             self._basis, self.num_tokens = basis, None
             self.changed.emit()
@@ -250,7 +253,7 @@ class PromptSizes(QObject):
         self._last = None
         self.is_counted = True
         if edit is None:
-            self._too_long = None
+            self._too_long = self.num_tokens = None
         self.changed.emit()
 
     def _prompt(
