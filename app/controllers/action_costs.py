@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 
 from app.bridge.engine_bridge import EngineBridge
 from app.controllers.desk import Desk
@@ -15,7 +15,8 @@ from app.controllers.reading_rate import ReadingRate
 from app.controllers.requests import counted_regenerate, turn_without_draft
 from app.controllers.turns import Turns
 from app.conversation.tree import Conversation, NodeId, Setup, has_messages, show_version, versions
-from app.viewmodels.cost import cost_line
+from app.viewmodels.chat_state import counted_state
+from app.viewmodels.cost import chat_line, cost_line
 from engine.commands import Asked
 from engine.events import ModelFacts
 from engine.questions import NextPrompt, TokensCounted
@@ -23,6 +24,7 @@ from engine.types import ConversationId, Request
 
 Tell = Callable[[str], object]  # called with the cost as a line, if the engine knows it
 _Prompt = NextPrompt | Request
+_Use = Callable[[TokensCounted], object]
 
 
 class ActionCosts(QObject):
@@ -31,6 +33,9 @@ class ActionCosts(QObject):
     Nothing is told if no model is loaded, if the conversation is being answered, or if the template
     refuses its messages.
     """
+
+    # The next message of a conversation was counted. Arguments: its ConversationId, its ChatState
+    chat_counted = Signal(object, object)
 
     def __init__(
         self,
@@ -62,7 +67,7 @@ class ActionCosts(QObject):
         if reply_id in conversation.nodes:
             self._ask(
                 conversation,
-                tell,
+                partial(self._tell_cost, tell),
                 lambda facts: counted_regenerate(conversation, reply_id, facts, cards),
             )
 
@@ -74,14 +79,19 @@ class ActionCosts(QObject):
         siblings = versions(conversation, node_id)
         index = siblings.index(node_id) + step
         if 0 <= index < len(siblings):
-            self._ask_next(tell, show_version(conversation, siblings[index]))
+            use = partial(self._tell_cost, tell)
+            self._ask_next(use, show_version(conversation, siblings[index]))
 
     def of_setup(self, chat: ConversationId, setup: Setup, tell: Tell) -> None:
         """Tell the cost of the next message with other options."""
-        self._ask_next(tell, replace(self._desk.get(chat), setup=setup))
+        use = partial(self._tell_cost, tell)
+        self._ask_next(use, replace(self._desk.get(chat), setup=setup))
 
     def of_chat(self, chat: ConversationId, tell: Tell) -> None:
-        """Tell the cost of the next message in a conversation, which need not be in memory."""
+        """Tell the state of a conversation and the cost of its next message.
+
+        The conversation need not be loaded.
+        """
         self._drop()
         self._loading = chat, tell
         self._desk.expect(chat)
@@ -95,15 +105,16 @@ class ActionCosts(QObject):
 
     def _on_expected(self, chat: ConversationId) -> None:
         if self._loading is not None and self._loading[0] == chat:
-            self._ask_next(self._loading[1], self._desk.get(chat))
+            use = partial(self._tell_of_chat, chat, self._loading[1])
+            self._ask_next(use, self._desk.get(chat))
 
-    def _ask_next(self, tell: Tell, conversation: Conversation) -> None:
-        self._ask(conversation, tell, partial(turn_without_draft, conversation))
+    def _ask_next(self, use: _Use, conversation: Conversation) -> None:
+        self._ask(conversation, use, partial(turn_without_draft, conversation))
 
     def _ask(
         self,
         conversation: Conversation,
-        tell: Tell,
+        use: _Use,
         make: Callable[[ModelFacts], _Prompt],
     ) -> None:
         self._drop()
@@ -112,9 +123,17 @@ class ActionCosts(QObject):
         if facts is None or is_answered or self._is_over or not has_messages(conversation):
             return
         asked = self._asked = self._bridge.engine.count_tokens(make(facts))
-        self._bridge.when_answered(asked, partial(self._on_counted, asked, tell))
+        self._bridge.when_answered(asked, partial(self._on_counted, asked, use))
 
-    def _on_counted(self, asked: Asked[TokensCounted], tell: Tell, counted: TokensCounted) -> None:
+    def _on_counted(self, asked: Asked[TokensCounted], use: _Use, counted: TokensCounted) -> None:
         if asked == self._asked:
             self._asked = None
-            tell(cost_line(self._rate.to_read(counted)))
+            use(counted)
+
+    def _tell_cost(self, tell: Tell, counted: TokensCounted) -> None:
+        tell(cost_line(self._rate.to_read(counted)))
+
+    def _tell_of_chat(self, chat: ConversationId, tell: Tell, counted: TokensCounted) -> None:
+        state = counted_state(counted)
+        self.chat_counted.emit(chat, state)
+        tell(chat_line(state, self._rate.to_read(counted)))

@@ -8,7 +8,8 @@ from app.bridge.engine_bridge import EngineBridge, IdleEvent
 from app.controllers.memory_map import MemoryMap
 from app.viewmodels.chat_state import ChatState, chat_state
 from engine.clients import ModelEvent, RequestEvent
-from engine.events import IdleStopped, ModelLoaded, RequestFailed, RequestFinished
+from engine.events import IdleStopped, IdleWorking, ModelLoaded, RequestFailed, RequestFinished
+from engine.questions import HeldChat
 from engine.types import ConversationId
 
 # Time from the first change to a report. A change of chats, an answer and its idle work then need one
@@ -26,7 +27,12 @@ class ChatStates(QObject):
         self._is_loaded = False
         self._is_over = False  # True once the app is closing
         self._reports = reports
-        self._states: dict[ConversationId, ChatState] | None = None
+        # The entries of the newest report; None while it is not known.
+        self._held: dict[ConversationId, HeldChat] | None = None
+        # States that were counted since the report, each with the entry that it replaces.
+        self._counted: dict[ConversationId, tuple[HeldChat | None, ChatState]] = {}
+        # The newest reading of a prompt: its conversation and the length of the prompt
+        self._reading: tuple[ConversationId | None, int] | None = None
         self._look = QTimer(self, singleShot=True, interval=LOOK_MS)
         self._look.timeout.connect(reports.ask)
         bridge.model_changed.connect(self._on_model_changed)
@@ -46,15 +52,34 @@ class ChatStates(QObject):
 
     def of(self, conversation_id: ConversationId) -> ChatState | None:
         """Return the state of a chat; None if it is not known."""
-        if self._states is None:
+        if self._held is None:
             return None
-        return self._states.get(conversation_id, ChatState.UNREAD)
+        held = self._held.get(conversation_id)
+        replaced, state = self._counted.get(conversation_id, (None, None))
+        return state if state is not None and replaced == held else chat_state(held)
+
+    def note_counted(self, conversation_id: ConversationId, state: ChatState) -> None:
+        """Use a state that was counted, until a report has another entry of the conversation.
+
+        The report does not know that a conversation could restore what another one has read, and it is
+        about the branch used last, not the one on show.
+        """
+        if self._held is not None:
+            self._counted[conversation_id] = self._held.get(conversation_id), state
+            self.changed.emit()
+
+    @property
+    def in_memory(self) -> set[ConversationId]:
+        """The conversations whose state is in memory, also those that are not listed."""
+        known = {*(self._held or ()), *self._counted}
+        return {one for one in known if self.of(one) is ChatState.MEMORY}
 
     def _on_model_changed(self, event: ModelEvent) -> None:
         self._is_loaded = isinstance(event, ModelLoaded)
         if self._is_loaded:
             self.look()
         else:
+            self._counted.clear()
             self._set(None)  # the model before is gone, also if the load of another one fails
 
     def _on_request_changed(self, event: RequestEvent) -> None:
@@ -62,15 +87,19 @@ class ChatStates(QObject):
             self.look()
 
     def _on_idle_changed(self, event: IdleEvent) -> None:
-        if isinstance(event, IdleStopped):
+        """Look when a prompt begins to be read, which a report knows then, and when the work ends."""
+        before, self._reading = self._reading, None
+        if isinstance(event, IdleWorking) and event.kind.is_reading:
+            self._reading = event.conversation_id, event.num_cached + event.total
+        if isinstance(event, IdleStopped) or self._reading not in (None, before):
             self.look()
 
     def _on_reported(self) -> None:
         report = self._reports.report
         if report is not None and self._is_loaded:
-            self._set({one.conversation_id: chat_state(one) for one in report.chats})
+            self._set({one.conversation_id: one for one in report.chats})
 
-    def _set(self, states: dict[ConversationId, ChatState] | None) -> None:
-        if states != self._states:
-            self._states = states
+    def _set(self, held: dict[ConversationId, HeldChat] | None) -> None:
+        if held != self._held:
+            self._held = held
             self.changed.emit()

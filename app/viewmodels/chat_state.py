@@ -1,13 +1,13 @@
-"""The place of a chat's cached state, from the engine's ledger. No Qt, no I/O."""
+"""The place of a chat's cached state, from the engine's ledger or a counted prompt. No Qt, no I/O."""
 
 from __future__ import annotations
 
 from enum import Enum, auto
 
 from app.words import state as words
-from engine.questions import HeldChat
+from engine.questions import HeldChat, TokensCounted
 
-# Part of the branch used last that must be cached. The rest is, for example, the text of the template
+# Part of the branch used last, or of the next prompt, that must be cached. The rest is, for example, the text of the template
 # after an answer.
 _MOST = 0.9
 
@@ -38,7 +38,18 @@ def chat_state(held: HeldChat | None) -> ChatState:
     """
     if held is None:
         return ChatState.UNREAD
-    least = _MOST * (held.last_tokens or max(held.memory_tokens, held.disk_tokens))
-    if held.memory_tokens and held.memory_tokens >= least:
+    length = held.last_tokens or max(held.memory_tokens, held.disk_tokens)
+    return _state(length, held.memory_tokens, held.disk_tokens)
+
+
+def counted_state(counted: TokensCounted) -> ChatState:
+    """Return the state of a chat whose next prompt was counted."""
+    num_in_memory = counted.num_cached - counted.num_on_disk
+    return _state(counted.num_tokens, num_in_memory, counted.num_cached)
+
+
+def _state(length: int, num_in_memory: int, num_on_disk: int) -> ChatState:
+    least = max(1, _MOST * length)
+    if num_in_memory >= least:
         return ChatState.MEMORY
-    return ChatState.DISK if held.disk_tokens and held.disk_tokens >= least else ChatState.UNREAD
+    return ChatState.DISK if num_on_disk >= least else ChatState.UNREAD

@@ -25,7 +25,7 @@ from app.conversation.folder import FolderColor
 from app.conversation.placement import FolderId
 from app.viewmodels.chat_state import ChatState
 from app.viewmodels.document_lines import FolderMark
-from app.words import costs, folders, window as words
+from app.words import folders, window as words
 from engine.types import ConversationId
 
 NO_PARENT = QModelIndex()
@@ -95,7 +95,7 @@ class ConversationRow:
     def tip(self) -> str:
         """Text of the tooltip: the title, and the meaning of the mark at its right."""
         mark = words.NEW_ANSWER if self.unseen else words.KEPT_READY if self.keep_ready else ""
-        return f"{self.title}\n{mark.capitalize()}".rstrip()
+        return f"{self.title}\n{mark[:1].upper()}{mark[1:]}".rstrip()
 
 
 Row = ListHeading | FolderRow | ConversationRow
@@ -228,13 +228,13 @@ class ConversationsModel(QAbstractListModel):
     def rowCount(self, parent: QModelIndex | QPersistentModelIndex = NO_PARENT) -> int:
         return 0 if parent.isValid() else len(self._rows)
 
-    def tip_of(self, row: ConversationRow, cost: str = "") -> str:
+    def tip_of(self, row: ConversationRow, line: str = "") -> str:
         """Return the tooltip of a conversation: its title and mark, then where its state is.
 
-        cost: the cost of the next message, or "" if it is not known.
+        line: the state and the cost of the next message, if they were counted.
         """
         state = self.state_of(row.conversation_id)
-        below = cost if state is None else costs.of_action(state.text, cost)
+        below = line or ("" if state is None else state.text)
         return f"{row.tip}\n{below}" if below else row.tip
 
     def _folder_tip(self, row: FolderRow) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from app.viewmodels import figures
+from app.viewmodels.chat_state import ChatState
 from app.viewmodels.reading import ToRead
 from app.viewmodels.state_line import cause_of
 from app.words import costs as words, units
@@ -25,17 +28,27 @@ def other_model_cost(num_tokens: int | None, num_models: int) -> str:
 
 def cost_line(to_read: ToRead) -> str:
     """Return the cost of an action: Instant, or the tokens to read and the time that this takes."""
-    if to_read.is_instant:
-        return words.INSTANT
-    line = _reads(to_read)
+    return words.INSTANT if to_read.is_instant else _reads(to_read)
+
+
+def chat_line(state: ChatState, to_read: ToRead) -> str:
+    """Return the state of a chat, and the cost of its next message.
+
+    The cost of a chat that must be read is its tokens, even if reading them is instant.
+    """
+    is_short_reading = state is ChatState.UNREAD and to_read.is_instant
+    cost = _reads(replace(to_read, expected=None)) if is_short_reading else cost_line(to_read)
+    return words.of_action(state.text, cost)
+
+
+def _reads(to_read: ToRead) -> str:
+    line = words.NOTHING if to_read.num_tokens == 0 else _reads_tokens(to_read)
     if not to_read.num_on_disk:
         return line
     return words.restores_from_disk(units.tokens(to_read.num_on_disk), reads=line)
 
 
-def _reads(to_read: ToRead) -> str:
-    if to_read.num_tokens == 0:
-        return words.NOTHING
+def _reads_tokens(to_read: ToRead) -> str:
     return words.reads(
         units.tokens(to_read.num_tokens),
         time=to_read.about_time,

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from app.viewmodels import figures
 from app.words import storage as words
-from engine.questions import CacheStatistics
+from engine.questions import CacheStatistics, HeldChats
 
 
 def memory_text(found: CacheStatistics | None) -> str:
     if found is None or not found.budget_bytes:
         return words.NOTHING
     size, budget = figures.file_size(found.total_bytes), figures.file_size(found.budget_bytes)
-    return words.used(size=size, budget=budget, num_chats=found.num_conversations)
+    return words.share(size=size, budget=budget)
 
 
-def memory_line(found: CacheStatistics | None) -> str:
+def memory_line(found: HeldChats | None, num_chats: int) -> str:
     """Return the line of the sidebar, or an empty string if no chat is in memory."""
-    if found is None or not found.num_conversations:
+    if found is None or not num_chats:
         return ""
-    size = figures.file_size(found.total_bytes)
-    return words.line(size=size, num_chats=found.num_conversations)
+    return words.line(size=figures.file_size(found.total_bytes), num_chats=num_chats)
 
 
-def memory_tip(found: CacheStatistics | None) -> str:
+def memory_tip(found: HeldChats | None) -> str:
     if found is None:
         return ""
     return words.line_tip(figures.share(found.total_bytes, found.budget_bytes))

@@ -89,8 +89,8 @@ class ConversationList(QListView):
     # arguments: QMimeData with the dropped files, FolderRow on which they were dropped or None
     files_dropped = Signal(object, object)
     typed = Signal(str)  # argument: text that the user typed; it belongs in the composer
-    # The tooltip of a row is shown. Arguments: its ConversationId, a function that adds the cost of the
-    # next message to the tooltip.
+    # The tooltip of a row is shown. Arguments: its ConversationId, a function that adds a line with the
+    # state and the cost of the next message to the tooltip.
     tip_shown = Signal(object, object)
 
     def __init__(self, theme: Theme, model: ConversationsModel, parent: QWidget) -> None:
@@ -251,14 +251,14 @@ class ConversationList(QListView):
             index = self.indexAt(event.pos())
             row = self._rows.row_at(index) if index.isValid() else None
             if isinstance(row, ConversationRow):
-                add = partial(self._add_cost, row, event.globalPos())
+                add = partial(self._add_line, row, event.globalPos())
                 self.tip_shown.emit(row.conversation_id, add)
         return done
 
-    def _add_cost(self, row: ConversationRow, at: QPoint, cost: str) -> None:
+    def _add_line(self, row: ConversationRow, at: QPoint, line: str) -> None:
         index = self.indexAt(self.viewport().mapFromGlobal(at))
         if is_tip_shown() and index.isValid() and self._rows.row_at(index) == row:
-            show_tip(self, at, self._rows.tip_of(row, cost))
+            show_tip(self, at, self._rows.tip_of(row, line))
 
     @override
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:

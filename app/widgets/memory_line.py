@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QWidget
 
-from app.controllers.storage import Storage
+from app.controllers.core import Core
 from app.viewmodels.storage import memory_line, memory_tip
 from app.widgets.quiet_line import QuietLine
 
 
 class MemoryLine(QuietLine):
-    """The line. Hidden while no chat is in memory."""
+    """The line. It counts the chats of the list that have the dot for memory. Hidden if none has it."""
 
-    def __init__(self, storage: Storage, parent: QWidget) -> None:
+    def __init__(self, core: Core, parent: QWidget) -> None:
         super().__init__(parent, drops_parts=True)
         self.setObjectName("memoryLine")
-        self._storage = storage
-        storage.changed.connect(self._refresh)
+        self._core = core
+        for changing in (
+            core.chat_states.changed,
+            core.memory_map.changed,
+            core.library.list_changed,
+        ):
+            changing.connect(self._refresh)
         self._refresh()
 
     def _refresh(self) -> None:
-        figures = self._storage.figures
-        self.show_line(memory_line(figures), memory_tip(figures))
+        listed, report = self._core.library.listed, self._core.memory_map.report
+        num_chats = sum(one in listed for one in self._core.chat_states.in_memory)
+        self.show_line(memory_line(report, num_chats), memory_tip(report))

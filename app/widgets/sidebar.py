@@ -91,7 +91,7 @@ class Sidebar(QWidget):
         self.nothing_found = Sentences(self)
         self.foot = SidebarFoot(theme, core.hub, self)
         self.footer = SidebarFooter(self)
-        self.memory = MemoryLine(core.storage, self)
+        self.memory = MemoryLine(core, self)
         self._toast_box = QWidget(self)
         self.toast = Toast(self._toast_box)
         self._build(theme, actions)

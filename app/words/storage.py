@@ -80,10 +80,6 @@ def share(*, size: str, budget: str) -> str:
     return f"{size} of {budget}"
 
 
-def used(*, size: str, budget: str, num_chats: int) -> str:
-    return f"{share(size=size, budget=budget)}, {_chats(num_chats)}"
-
-
 def used_on_disk(*, size: str, budget: str, own: str, num_chats: int) -> str:
     """Return the disk space of all models, and the space and the chats of the loaded one.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.words import computer
+from app.words import commands, computer
 
 APP_NAME: Final = "Rejoinder"
 
@@ -35,7 +35,7 @@ NEW_TITLE: Final = "New chat"  # title of a chat without messages
 ANSWERING: Final = "answering"
 ANSWERS_PROGRAM: Final = "Answering another program"
 NEW_ANSWER: Final = "new answer"
-KEPT_READY: Final = "kept in memory"
+KEPT_READY: Final = f"“{commands.KEEP_READY}” is on"
 # Accessible name of the model's progress bar, and the state before there is progress.
 LOADING: Final = "Loading"
 

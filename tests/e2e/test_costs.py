@@ -16,6 +16,9 @@ from app.conversation.tree import Setup, shown_path
 from app.viewmodels.chat_state import ChatState
 from app.viewmodels.cost import cost_line
 from app.widgets.commands import CommandId
+from engine.events import IdleWorking
+from engine.questions import HeldChat
+from engine.types import ConversationId
 from engine.usage import PromptPlan
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.real_window import RealWindow
@@ -91,3 +94,45 @@ def test_dot_of_a_chat_follows_its_state(real: RealWindow, qtbot: QtBot) -> None
     becomes(ChatState.MEMORY)
     real.window.commands[CommandId.UNLOAD].trigger()
     qtbot.waitUntil(lambda: states.of(chat) is None)
+
+
+def test_dot_of_a_copy_is_that_of_the_chat_that_was_read(real: RealWindow, qtbot: QtBot) -> None:
+    original, states = real.current, real.core.chat_states
+    qtbot.waitUntil(lambda: states.of(original) is ChatState.MEMORY)
+    real.core.preferences.change(read_ahead=True)
+    real.window.commands[CommandId.DUPLICATE].trigger()
+    qtbot.waitUntil(lambda: real.current != original)
+    qtbot.waitUntil(lambda: states.of(real.current) is ChatState.MEMORY)
+    assert real.window.sidebar.memory.text().startswith("2 chats in memory")
+    assert ask(real, qtbot, "And now?").restored > 100
+
+
+def test_dot_of_a_draft_is_not_that_of_its_part_that_was_read(
+    real: RealWindow, qtbot: QtBot
+) -> None:
+    states = real.core.chat_states
+    real.core.preferences.change(read_ahead=True)
+    real.window.commands[CommandId.NEW_CHAT].trigger()
+    draft = real.current
+    real.edit.setPlainText("Tell me about radix trees and all their relatives. " * 400)
+    real.window.pane.flush()
+    bridge = real.core.bridge
+    with qtbot.waitSignal(bridge.idle_changed, check_params_cb=lambda one: _is_part(one, draft)):
+        pass
+    real.core.preferences.change(read_ahead=False)
+    qtbot.waitUntil(lambda: any(one.conversation_id == draft for one in _chats(real)))
+    assert states.of(draft) is ChatState.UNREAD
+
+
+def _is_part(event: object, chat: ConversationId) -> bool:
+    return (
+        isinstance(event, IdleWorking)
+        and event.conversation_id == chat
+        and 0 < event.done < event.total
+    )
+
+
+def _chats(real: RealWindow) -> tuple[HeldChat, ...]:
+    """Return the entries of the newest report that have state in memory."""
+    report = real.core.memory_map.report
+    return () if report is None else tuple(one for one in report.chats if one.memory_tokens)

@@ -68,6 +68,7 @@ from engine.local_models import OpenedModel
 from engine.model_kinds import why_not_run
 from engine.questions import NOTHING_CACHED, CacheReport, ReportCache
 from engine.usage import PromptPlan
+from tests.fakes.held_chats import report_all_in_memory
 from tests.fakes.rig import DEMO, FakeCatalog, Progress, card
 from tests.fakes.stage import Stage
 from tests.screenshots import (
@@ -132,7 +133,6 @@ CACHED = replace(
     NOTHING_CACHED,
     total_bytes=3_120_000_000,
     budget_bytes=11_400_000_000,
-    num_conversations=14,
     disk_bytes=6_210_000_000,
     disk_budget_bytes=20_000_000_000,
     disk_written_today_bytes=412_000_000,
@@ -289,7 +289,7 @@ def conversation(stage: Stage) -> None:
         stage.rig.origin.tick_s += 0.05
         stage.wait(5)
     stage.core.library.select(current)
-    stage.engine.answer(ReportCache, CacheReport(CACHED))
+    report_all_in_memory(stage, total_bytes=CACHED.total_bytes)
     stage.wait(200)
 
 

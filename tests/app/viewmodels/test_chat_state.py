@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.viewmodels.chat_state import ChatState, chat_state
-from engine.questions import HeldChat
+from app.viewmodels.chat_state import ChatState, chat_state, counted_state
+from engine.questions import HeldChat, TokensCounted
 from engine.types import ConversationId
 
 
@@ -43,3 +43,20 @@ def test_state_tells_where_most_of_the_chat_is(
 
 def test_chat_without_cached_state_is_to_be_read() -> None:
     assert chat_state(None) is ChatState.UNREAD
+
+
+@pytest.mark.parametrize(
+    ("cached", "on_disk", "state"),
+    [
+        (990, 0, ChatState.MEMORY),
+        (990, 50, ChatState.MEMORY),
+        (990, 900, ChatState.DISK),
+        (300, 300, ChatState.UNREAD),
+        (0, 0, ChatState.UNREAD),
+    ],
+)
+def test_state_of_a_counted_prompt_tells_where_most_of_it_is(
+    cached: int, on_disk: int, state: ChatState
+) -> None:
+    counted = TokensCounted(num_tokens=1_000, num_cached=cached, num_on_disk=on_disk)
+    assert counted_state(counted) is state

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.viewmodels.cost import cost_line, other_model_cost
+from app.viewmodels.chat_state import ChatState
+from app.viewmodels.cost import chat_line, cost_line, other_model_cost
 from app.viewmodels.reading import ToRead
 from engine.reading_pace import ReadingTime
 from engine.usage import PromptPlan, Reason, ReasonKind
@@ -51,6 +52,15 @@ AGAIN = PromptPlan(
 )
 def test_line_names_what_is_read_and_the_time(to_read: ToRead, line: str) -> None:
     assert cost_line(to_read) == line
+
+
+def test_chat_to_be_read_has_its_tokens_even_if_reading_is_instant() -> None:
+    instant = ToRead(24, ReadingTime(0.02, 0.01, 0.03), num_prompt=24)
+    assert cost_line(instant) == "Instant"
+    assert chat_line(ChatState.UNREAD, instant) == "To be read · Reads 24 tokens"
+    assert chat_line(ChatState.MEMORY, instant) == "In memory · Instant"
+    long = ToRead(14_310, LONG, num_prompt=14_310)
+    assert chat_line(ChatState.UNREAD, long) == "To be read · Reads all 14,310 tokens, about 48 s"
 
 
 def test_other_model_reads_a_long_chat() -> None:

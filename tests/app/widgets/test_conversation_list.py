@@ -131,7 +131,7 @@ def test_keep_ready_in_the_row_menu_marks_the_row(stage: Stage) -> None:
         menu.close()
         stage.settle()
         assert stage.row("One").keep_ready is keep
-        assert ("kept in memory" in stage.row("One").spoken) is keep
+        assert ("“Keep in Memory” is on" in stage.row("One").spoken) is keep
 
 
 def test_arrow_keys_in_the_list_open_the_chats(stage: Stage) -> None:

@@ -82,7 +82,7 @@ def test_tooltip_of_a_chat_has_the_cost_of_its_next_message(stage: Stage) -> Non
     rect = stage.list.visualRect(stage.list.model().index(1, 0))
     point_at(stage, stage.list.viewport(), rect.center())
     stage.wait_until(lambda: "Reads" in tip())
-    assert tip() == "Hello\nReads all 4,384 tokens"
+    assert tip() == "Hello\nTo be read · Reads all 4,384 tokens"
 
 
 def test_newer_question_withdraws_the_one_before(stage: Stage) -> None:

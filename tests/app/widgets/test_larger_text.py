@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QPoint, QSize, Qt
@@ -32,11 +31,10 @@ from app.widgets.settings_window import SettingsWindow
 from app.widgets.transcript.jump import JumpButton
 from engine.errors import OutOfMemoryError
 from engine.problem import Problem
-from engine.questions import NOTHING_CACHED, CacheReport, ReportCache
+from tests.fakes.held_chats import report_all_in_memory
 from tests.fakes.pixels import pixels_of
 from tests.fakes.stage import Stage
 
-CACHED = replace(NOTHING_CACHED, total_bytes=3 * 10**9, num_conversations=14)
 SENTENCE = "This is a sentence of several words about something that has just ended in the window."
 TextWidget = QLabel | QPushButton | QLineEdit
 
@@ -50,8 +48,7 @@ def full(stage: Stage) -> Iterator[Stage]:
     stage.send("Third")
     file = make_attachment("notes.md", "md", "Words. " * 20)
     stage.core.chat.set_attachments(stage.current, (file,))
-    stage.engine.answer(ReportCache, CacheReport(CACHED))
-    stage.settle()
+    report_all_in_memory(stage, total_bytes=3_120_000_000)
     stage.pane.notice.offer(OutOfMemoryError("8 GB were needed.").problem, "Retry", stage.settle)
     stage.window.toast.say(SENTENCE)
     stage.settle()
@@ -92,10 +89,10 @@ def test_larger_text_is_not_clipped(full: Stage) -> None:
 
 def test_memory_line_that_is_too_long_leaves_out_the_size(full: Stage) -> None:
     line = full.window.sidebar.memory
-    assert line.text() == "14 chats in memory · 3 GB"
+    assert line.text() == "1 chat in memory · 3.1 GB"
     full.core.preferences.set_zoom(180)
     full.settle()
-    assert line.text() == "14 chats in memory"
+    assert line.text() == "1 chat in memory"
     assert line.fontMetrics().horizontalAdvance(line.text()) <= line.width() - 2 * Space.M
 
 

@@ -18,6 +18,7 @@ from app.widgets.settings_window import SettingsWindow
 from engine.events import ModelUnloaded
 from engine.questions import NOTHING_CACHED, CacheReport, ClearDisk, ReportCache
 from engine.wanted import DiskSettings
+from tests.fakes.held_chats import report_all_in_memory
 from tests.fakes.stage import Stage
 
 pytestmark = pytest.mark.qt_log_ignore("does not support raise", extend=True)
@@ -85,7 +86,7 @@ def test_figures_are_requested_only_while_they_are_shown(stage: Stage) -> None:
     assert page.used.text() == page.written.text() == "Measuring…"
     stage.engine.answer(ReportCache, CacheReport(CACHED))
     stage.settle()
-    assert page.memory.text() == "1.2 GB of 3 GB, 1 chat"
+    assert page.memory.text() == "1.2 GB of 3 GB"
     assert page.used.text() == "450 MB of 20 GB, this model 320 MB (34 chats)"
     assert page.written.text() == "12 MB"
     stage.rig.core.storage.watch(shown=True)
@@ -169,18 +170,15 @@ def test_memory_line_shows_chats_in_memory_and_opens_storage(stage: Stage) -> No
     line = stage.window.sidebar.memory
     assert not line.isVisible()
     stage.chat("Why?", "Because.")
-    assert isinstance(stage.engine.questions[-1], ReportCache)
-    stage.engine.answer(ReportCache, CacheReport(replace(CACHED, num_conversations=14)))
-    stage.settle()
-    assert line.text() == "14 chats in memory · 1.2 GB"
+    report_all_in_memory(stage, total_bytes=1_200_000_000, budget=3_000_000_000)
+    assert line.text() == "1 chat in memory · 1.2 GB"
     assert line.toolTip().endswith("1.2 of 3 GB of memory used")
     stage.engine.hold_load = True
     stage.core.models.load_again()
     stage.settle()
     assert not line.isVisible(), "the chats of the model before are no longer in memory"
     stage.engine.finish_load()
-    stage.engine.answer(ReportCache, CacheReport(replace(CACHED, num_conversations=14)))
-    stage.settle()
+    report_all_in_memory(stage, total_bytes=1_200_000_000)
     QTest.mouseClick(line, LEFT)
     window = stage.window.findChild(SettingsWindow)
     assert isinstance(window, SettingsWindow)
@@ -189,12 +187,9 @@ def test_memory_line_shows_chats_in_memory_and_opens_storage(stage: Stage) -> No
 
 
 def test_memory_line_is_hidden_after_the_model_was_unloaded(stage: Stage) -> None:
-    stage.engine.answer(ReportCache, CacheReport(CACHED))
-    stage.settle()
+    stage.chat("Why?", "Because.")
+    report_all_in_memory(stage, total_bytes=1_200_000_000)
     assert stage.window.sidebar.memory.isVisible()
     stage.engine.on_event(ModelUnloaded(is_idle=True))
-    stage.settle()
-    assert isinstance(stage.engine.questions[-1], ReportCache)
-    stage.engine.answer(ReportCache, CacheReport(NOTHING_CACHED))
     stage.settle()
     assert not stage.window.sidebar.memory.isVisible()
