@@ -16,8 +16,9 @@ INSTANT_S = 0.25
 LONG_TOKENS = 1_000
 # A range is shown if its end is so many times its beginning.
 _WIDE = 1.5
-# Shorter prompts are fed in one pass, whose time is not proportional to their length.
+# Shorter prompts are fed in one pass, whose time is not proportional to their length, unless it is long.
 MIN_MEASURED = 256
+_MIN_MEASURED_MS = 1_000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +91,12 @@ def saved_ms(usage: Usage, pace: ReadingPace) -> float:
 
 
 def note_usage(pace: ReadingPace, usage: Usage, now: float) -> None:
-    """Add the reading of a whole request to the measurements, unless it was too short.
+    """Add the reading of a whole request to the measurements, unless it was too short to tell.
 
     Pictures take longer than text of the same length, so a prompt with pictures is not measured.
     """
     num_fed = 0 if usage.plan.picture_tokens else usage.plan.replayed + usage.plan.read
-    if num_fed >= MIN_MEASURED and usage.output_tokens:
+    is_long = num_fed >= MIN_MEASURED or usage.prefill_ms >= _MIN_MEASURED_MS
+    if is_long and usage.output_tokens:
         start = usage.plan.restored
         pace.note(start, start + num_fed, usage.prefill_ms / 1000, now)
