@@ -1,7 +1,8 @@
 """The first return to a chat that spared the user much time: noted once, then never again.
 
 A return is an answer in another conversation than that of the answer before it, or the first answer
-after the start of the app. Before a rate of reading was measured, no return is noted. Main thread.
+after the start of the app. The conversation has an earlier answer: what its first one restores was read for
+other chats, such as the documents of a folder. Before a rate of reading was measured, no return is noted. Main thread.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from app.controllers.library import LibraryController
 from app.controllers.preferences import Preferences
 from app.controllers.reading_rate import ReadingRate
 from app.controllers.turns import Turns
+from app.conversation.tree import Conversation
 from app.viewmodels.first_return import return_note
 from app.viewmodels.notes import last_generation
 from engine.types import ConversationId
@@ -44,11 +46,20 @@ class FirstReturn(QObject):
         is_return, self._last = conversation_id != self._last, conversation_id
         if not is_return or conversation_id != self._library.current:
             return
-        generation = last_generation(self._desk.get(conversation_id))
+        conversation = self._desk.get(conversation_id)
+        generation = last_generation(conversation)
         if self._preferences.value.return_noted or generation is None or generation.usage is None:
+            return
+        if _num_answers(conversation) < 2:
             return
         needed = self._rate.time(0, generation.usage.plan.restored)
         note = "" if needed is None else return_note(generation.usage, needed)
         if note:
             self._preferences.change(return_noted=True)
             self.noted.emit(note)
+
+
+def _num_answers(conversation: Conversation) -> int:
+    """Return the number of answers that have ended, in all branches."""
+    generations = (node.generation for node in conversation.nodes.values())
+    return sum(one is not None and one.usage is not None for one in generations)

@@ -157,3 +157,15 @@ def test_page_opens_from_the_help_menu_and_from_the_note(stage: Stage) -> None:
     assert page is not None
     assert page.isVisible()
     assert not stage.pane.return_note.isVisible()
+
+
+def test_first_answer_of_a_chat_that_restores_documents_is_no_return(stage: Stage) -> None:
+    chat(stage, FIRST)
+    stage.run(CommandId.NEW_CHAT)
+    first = chat(stage, RETURN)  # as in a folder with documents
+    assert not stage.pane.return_note.isVisible()
+    stage.run(CommandId.NEW_CHAT)
+    chat(stage, FIRST)
+    stage.rig.library.select(first)
+    chat(stage, RETURN)
+    assert stage.pane.return_note.isVisible()
