@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from app.conversation.attachments import AttachedPicture, size_for
 from app.settings import PictureSize
 from app.viewmodels.attachments import Chip, SizeChoice
-from app.viewmodels.reading import reading_time
+from app.viewmodels.reading import INSTANT_S, reading_time
 from app.words import attachments as words, units
 from engine.reading_pace import ReadingTime
 
@@ -22,19 +22,25 @@ class PicturePrice:
 
     @property
     def text(self) -> str:
-        """For example "1,200 tokens · 5 s"."""
+        """The price, such as "1,200 tokens · 5 s". A time that nobody notices is left out."""
         tokens = units.tokens(self.num_tokens)
-        return tokens if self.time is None else f"{tokens} · {reading_time(self.time)}"
+        if self.time is None or self.time.most < INSTANT_S:
+            return tokens
+        return f"{tokens} · {reading_time(self.time)}"
 
 
 Price = Callable[[AttachedPicture, PictureSize], PicturePrice | None]
 
 
-def priced(chip: Chip, price: Price) -> Chip:
+def priced(chip: Chip, price: Price, *, is_instant: bool) -> Chip:
     """Return the chip of a picture with its price and the prices of its other sizes.
 
-    price: returns the price of a picture in a size; None if it is not known. A picture that is smaller
-        than a size has no such choice.
+    Args:
+        chip: the chip of the picture.
+        price: returns the price of a picture in a size; None if it is not known. A picture that is
+            smaller than a size has no such choice.
+        is_instant: True if the message can be answered at once, so that the picture takes no time any
+            more. Another size has to be read.
     """
     picture = chip.picture
     if picture is None:
@@ -42,6 +48,8 @@ def priced(chip: Chip, price: Price) -> Chip:
     shown = price(picture, picture.size)
     sizes = [size for size in PictureSize if size_for(picture.width, picture.height, size) is size]
     choices = [_choice(picture, size, price) for size in sizes] if len(sizes) > 1 else []
+    if shown is not None and is_instant:
+        shown = replace(shown, time=None)
     details = chip.details if shown is None else shown.text
     tip = "\n".join(dict.fromkeys((chip.name, chip.details, details)))
     return replace(chip, details=details, tip=tip, sizes=tuple(choices))

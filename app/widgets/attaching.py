@@ -64,6 +64,7 @@ class Attaching(QObject):
         composer.image_pasted.connect(self._attach_image)
         composer.files.resized.connect(self._resize)
         core.picture_prices.changed.connect(self.refresh)
+        core.prompt_sizes.changed.connect(self.refresh)
         offer.first_part_requested.connect(lambda: self._files.use_first_part(self._shown))
         offer.pages_requested.connect(self._use_pages)
         offer.model_requested.connect(self._use_model)
@@ -99,8 +100,10 @@ class Attaching(QObject):
     def refresh(self) -> None:
         """Show the files of the conversation on show."""
         files = self._files
-        prices = self._core.picture_prices
-        self._composer.show_files([priced(chip, prices.price) for chip in files.chips])
+        price, to_read = self._core.picture_prices.price, self._core.prompt_sizes.to_read
+        is_instant = to_read is not None and to_read.is_instant
+        chips = [priced(chip, price, is_instant=is_instant) for chip in files.chips]
+        self._composer.show_files(chips)
         card = files.fitting_model
         self._offer.show_offer(
             files.excess_note,

@@ -215,6 +215,27 @@ def test_price_has_the_time_once_a_rate_is_measured(stage: Stage, photo: Path) -
     assert chip(stage).details.endswith(" s")
 
 
+def test_price_has_no_time_that_nobody_notices(stage: Stage, photo: Path) -> None:
+    drop(stage, photo)
+    rate = stage.core.reading_rate
+    rate._pace.note(0, 10_000, 1.0, 0.0)  # pyright: ignore[reportPrivateUsage]
+    rate.changed.emit()
+    assert chip(stage).details == "1,199 tokens"
+
+
+def test_picture_of_a_message_that_is_instant_has_no_time_left(stage: Stage, photo: Path) -> None:
+    drop(stage, photo)
+    rate = stage.core.reading_rate
+    rate._pace.note(0, 1000, 4.0, 0.0)  # pyright: ignore[reportPrivateUsage]
+    stage.engine.num_cached = 10_000
+    stage.type("What is it?")
+    stage.pane.flush()
+    stage.wait_until(lambda: stage.composer.caption == "Instant")
+    assert chip(stage).details == "1,199 tokens"
+    small = next(one for one in chip(stage).sizes if one.size is PictureSize.SMALL)
+    assert small.label.endswith(" s")
+
+
 def test_unanswered_count_leaves_the_size_in_pixels(stage: Stage, photo: Path) -> None:
     stage.engine.facts = replace(FACTS, sees=False)
     stage.core.models.load_again()
