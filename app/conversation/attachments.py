@@ -275,7 +275,7 @@ def first_part(attachment: Attachment, num_chars: int) -> Attachment:
         if part is not None:
             return part
     cut = _break_before(text, num_chars)
-    share = max(1, round(words.shared_percent(attachment.part) * cut / len(text)))
+    share = words.shared_percent(attachment.part) * cut / len(text)
     return attachment.with_text(text[:cut].rstrip(), words.first_share(share))
 
 

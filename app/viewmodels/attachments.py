@@ -118,10 +118,10 @@ def excess_note(files: Sequence[Attachment], excess: Excess, model_name: str) ->
             over=figures.count(excess.over),
         )
     tokens = words.about(units.tokens(figures.about(excess.num_tokens)))
-    over = words.about(f"{figures.about(excess.over):,}")
+    limit = units.tokens(excess.num_tokens - excess.over)
     if len(files) == 1:
-        return words.too_long(files[0].name, model_name=model_name, num_tokens=tokens, over=over)
-    return words.all_too_long(model_name=model_name, num_tokens=tokens, over=over)
+        return words.too_long(files[0].name, model_name=model_name, num_tokens=tokens, limit=limit)
+    return words.all_too_long(model_name=model_name, num_tokens=tokens, limit=limit)
 
 
 def chip_of(

@@ -143,15 +143,17 @@ def picture_size(width: int, height: int) -> str:
     return f"{width:,} \N{MULTIPLICATION SIGN} {height:,}"
 
 
-def first_share(percent: int) -> str:
-    return f"First {percent}%"
+def first_share(percent: float) -> str:
+    """Return the label of the first part of a file. A share below 1% has a decimal."""
+    number = f"{percent:.0f}" if percent >= 1 else f"{max(0.1, percent):.1f}"
+    return f"First {number}%"
 
 
-def shared_percent(part: str) -> int:
+def shared_percent(part: str) -> float:
     """Return the percentage in a label of first_share(), and 100 for any other label."""
     number = part[len("First ") : -1]
-    is_share = number.isdecimal() and part == first_share(int(number[:3]))
-    return int(number) if is_share else 100
+    is_number = number.replace(".", "", 1).isdecimal()
+    return float(number) if is_number and part == first_share(float(number[:3])) else 100
 
 
 def num_pages(number: int) -> str:
@@ -174,21 +176,22 @@ def read(percent: int) -> str:
     return "read" if percent >= 100 else f"{percent}% read"
 
 
-def too_long(name: str, *, model_name: str, num_tokens: str, over: str) -> str:
-    return f"“{name}” is too long for {model_name}: {_excess(num_tokens, over)}."
+def too_long(name: str, *, model_name: str, num_tokens: str, limit: str) -> str:
+    return f"“{name}” is too long for {model_name}: {num_tokens}. {_leaves_room(limit)}"
 
 
-def all_too_long(*, model_name: str, num_tokens: str, over: str) -> str:
-    return f"The files alone are too long for {model_name}: {_excess(num_tokens, over)}."
+def all_too_long(*, model_name: str, num_tokens: str, limit: str) -> str:
+    return f"The files alone are too long for {model_name}: {num_tokens}. {_leaves_room(limit)}"
+
+
+def _leaves_room(limit: str) -> str:
+    return f"Up to {limit} leave room for an answer."
 
 
 def chat_too_long(num_files: int, *, model_name: str, num_tokens: str, over: str) -> str:
     files = "this file" if num_files == 1 else "these files"
-    return f"With {files} the chat is too long for {model_name}: {_excess(num_tokens, over)}."
-
-
-def _excess(num_tokens: str, over: str) -> str:
-    return f"{num_tokens}, {over} too many to leave room for an answer"
+    excess = f"{num_tokens}, {over} too many to leave room for an answer"
+    return f"With {files} the chat is too long for {model_name}: {excess}."
 
 
 def lost_picture(name: str) -> str:

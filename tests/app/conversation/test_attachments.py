@@ -105,6 +105,10 @@ def test_part_that_is_cut_again_names_its_share_of_the_whole_file() -> None:
     assert len(fifth.text) == 199
     assert fifth.part == "First 20%"
     assert first_part(whole.with_text(whole.text, "First ²%"), 500).part == "First 50%"
+    small = first_part(make_attachment("b.txt", "text", "word " * 50_000), 1_000)
+    assert small.part == "First 0.4%"
+    assert first_part(small, 500).part == "First 0.2%"
+    assert first_part(small, 10).part == "First 0.1%"
 
 
 @pytest.mark.parametrize("typed", ["", "x", "1-", "1..3", "9" * 9])

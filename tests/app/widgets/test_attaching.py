@@ -348,6 +348,10 @@ def test_first_part_of_a_file_that_is_far_too_long_fills_the_context(stage: Stag
     stage.settle()
     details = [chip.details for chip in stage.core.attachments.chips]
     assert details == ["266 tokens", "about 120,000 tokens"]
+    assert stage.core.attachments.excess_note == (
+        f"The files alone are too long for {stage.engine.facts.title}: about 120,000 tokens."
+        " Up to 32,256 tokens leave room for an answer."
+    )
     stage.pane.long_files.first.setFocus()
     QTest.keyClick(stage.pane.long_files.first, Key.Key_Space)
     stage.wait_until(lambda: stage.core.attachments.excess is None)
@@ -403,7 +407,7 @@ def test_estimates_of_a_file_that_is_far_too_long_are_marked_and_follow_a_sample
     stage.settle()
     (chip,) = stage.core.attachments.chips
     assert chip.details == "about 96,000 tokens"
-    assert "about 96,000 tokens, about " in stage.pane.long_files.sentence.text()
+    assert "about 96,000 tokens. Up to " in stage.pane.long_files.sentence.text()
     counted = sum(len(message.content) for message in stage.engine.counts[-1].messages)
     assert counted < 21_000
 
