@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, Qt
+from PySide6.QtCore import QEvent, QRectF, Qt
 from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent, QPalette, QPen
 from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QMenu, QPushButton, QWidget
 from typing_extensions import override
@@ -44,6 +44,11 @@ class Button(QPushButton):
                 self.click()
         else:
             super().keyPressEvent(arg__1)
+
+    @override
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self.update()  # Qt does not repaint a button that loses its hover to an open menu or popup
 
     @override
     def paintEvent(self, arg__1: QPaintEvent) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from PySide6.QtCore import QPoint, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QContextMenuEvent,
@@ -78,6 +78,11 @@ class FileChip(QAbstractButton):
         self.size_button.setVisible(bool(chip.sizes))
         self._place_buttons()
         self.update()
+
+    @override
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self.update()  # Qt does not repaint a button that loses its hover to an open menu
 
     @override
     def paintEvent(self, e: QPaintEvent) -> None:

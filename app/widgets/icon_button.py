@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QToolButton, QWidget
+from typing_extensions import override
 
 from app.theme.icons import GRID, Icon
 from app.theme.palette import Theme
@@ -48,6 +49,11 @@ class IconButton(QToolButton):
         self.setAccessibleName(name)
         self.setToolTip(name)
         self._tint()
+
+    @override
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self.update()  # Qt does not repaint a button that loses its hover to an open menu or popup
 
     def _fit(self) -> None:
         """Scale with the size of text, as far as the bars with one row of icons have room."""

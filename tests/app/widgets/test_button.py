@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt
 from PySide6.QtGui import QColor, QImage
-from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton, QApplication, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
+from typing_extensions import override
 
+from app.theme.icons import Icon
 from app.theme.palette import Theme
 from app.theme.tokens import LIGHT, Size
 from app.theme.window_style import make_window_style
 from app.widgets.button import Button
+from app.widgets.icon_button import IconButton
+from app.widgets.menu import Menu
 
 MIDDLE = Size.CONTROL // 2
 
@@ -74,3 +79,43 @@ def test_disabled_button_has_a_quieter_border(qtbot: QtBot, window: QWidget) -> 
     button = shown_button(qtbot, window, "")
     button.setEnabled(False)
     assert row_of(button.grab().toImage())[0] == QColor(LIGHT.strong_line)
+
+
+class _PaintedAfter(QObject):
+    """Tells whether a widget has been painted after an event of the given kind."""
+
+    def __init__(self, widget: QWidget, kind: QEvent.Type) -> None:
+        super().__init__(widget)
+        self._kind = kind
+        self._has_come = False
+        self.is_true = False
+        widget.installEventFilter(self)
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        self._has_come |= event.type() is self._kind
+        self.is_true |= self._has_come and event.type() is QEvent.Type.Paint
+        return False
+
+
+@pytest.mark.qt_log_ignore("does not support (raise|grabbing)", extend=True)
+@pytest.mark.parametrize("is_icon", [False, True])
+def test_button_loses_its_hover_when_the_pointer_moves_into_a_menu(
+    qtbot: QtBot, window: QWidget, theme: Theme, *, is_icon: bool
+) -> None:
+    button: QAbstractButton = shown_button(qtbot, window, "plain")
+    if is_icon:
+        button = IconButton(theme, Icon.CLOSE, "Close", window)
+        button.move(window.rect().bottomRight() - button.rect().bottomRight())
+        button.show()
+    hovered = _PaintedAfter(button, QEvent.Type.Enter)
+    QTest.mouseMove(window.windowHandle(), button.geometry().center())
+    qtbot.waitUntil(lambda: hovered.is_true)
+    left = _PaintedAfter(button, QEvent.Type.Leave)
+    menu = Menu(button)
+    menu.addAction("Open")
+    menu.popup(window.mapToGlobal(QPoint(0, 0)))
+    QTest.mouseMove(menu.windowHandle(), QPoint(5, 5))
+    qtbot.waitUntil(lambda: not button.underMouse())
+    qtbot.waitUntil(lambda: left.is_true)
+    menu.close()
