@@ -1,7 +1,8 @@
 """The commands for several answers, and for one answer with other options. Main thread.
 
-The Chat menu has them: Several Answers, with Regenerate and Send for 2 to 4 answers, and Ask Again With,
-with the options and the models for another version of the last answer. The Send button has the Send commands in a menu.
+The Chat menu has them: Several Answers, which sends the message for 2 to 4 answers, or regenerates the
+last answer while there is no message; and Ask Again With, with the options and the models for another version
+of the last answer. The Send button has the commands of Several Answers in a menu.
 """
 
 from __future__ import annotations
@@ -23,12 +24,7 @@ from engine.types import ConversationId
 _MAX_MODELS = 12  # in the menu; the picker has all
 _TEMPERATURES = (0.0, 0.3, 0.7, 1.0, 1.3)
 
-_REGENERATE = {
-    2: CommandId.REGENERATE_2,
-    3: CommandId.REGENERATE_3,
-    4: CommandId.REGENERATE_4,
-}
-_SEND = {2: CommandId.SEND_2, 3: CommandId.SEND_3, 4: CommandId.SEND_4}
+_SEVERAL = {2: CommandId.ANSWERS_2, 3: CommandId.ANSWERS_3, 4: CommandId.ANSWERS_4}
 
 
 class AnswerCommands(QObject):
@@ -44,18 +40,10 @@ class AnswerCommands(QObject):
         chat_menu.insertMenu(actions[CommandId.CONTINUE], self._ask_again)
         self._ask_again.aboutToShow.connect(self._fill)
         connect_actions(
-            actions,
-            {
-                id_: partial(pane.transcript.regenerate_last, count)
-                for count, id_ in _REGENERATE.items()
-            },
+            actions, {id_: partial(self._request, count) for count, id_ in _SEVERAL.items()}
         )
-        composer = pane.composer
-        connect_actions(
-            actions, {id_: partial(composer.send, count) for count, id_ in _SEND.items()}
-        )
-        composer.button.set_choices([actions[id_] for id_ in _SEND.values()])
-        composer.may_send_changed.connect(self._refresh_send)
+        pane.composer.button.set_choices([actions[id_] for id_ in _SEVERAL.values()])
+        pane.composer.may_send_changed.connect(self._refresh)
         core.library.current_changed.connect(self._refresh)
         core.desk.changed.connect(self._on_chat_changed)
         core.turns.activity_changed.connect(self._on_chat_changed)
@@ -69,16 +57,20 @@ class AnswerCommands(QObject):
     def _refresh(self) -> None:
         turns, current = self._core.turns, self._core.library.current
         is_free = not turns.replies_in(current) or turns.is_stopping(current)
-        can_regenerate = self._pane.transcript.has_messages and is_free
-        for id_ in _REGENERATE.values():
-            self._actions[id_].setEnabled(can_regenerate)
+        sends = self._pane.composer.may_send
+        text = words.send_times if sends else words.regenerate_times
+        for count, id_ in _SEVERAL.items():
+            self._actions[id_].setText(text(count))
+            self._actions[id_].setEnabled(sends or (self._pane.transcript.has_messages and is_free))
         can_ask = self._pane.transcript.has_messages and not turns.replies_in(current)
         self._ask_again.menuAction().setEnabled(can_ask)
-        self._refresh_send()
 
-    def _refresh_send(self) -> None:
-        for id_ in _SEND.values():
-            self._actions[id_].setEnabled(self._pane.composer.may_send)
+    def _request(self, count: int) -> None:
+        """Send the message for several answers. Without one, regenerate the last answer."""
+        if self._pane.composer.may_send:
+            self._pane.composer.send(count)
+        else:
+            self._pane.transcript.regenerate_last(count)
 
     def _fill(self) -> None:
         """Fill the menu with the options that differ from those of the chat, and the other models."""

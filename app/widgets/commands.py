@@ -64,12 +64,9 @@ class CommandId(StrEnum):
     FULL_SCREEN = "full-screen"
     STOP = "stop"
     REGENERATE = "regenerate"
-    REGENERATE_2 = "regenerate-2"
-    REGENERATE_3 = "regenerate-3"
-    REGENERATE_4 = "regenerate-4"
-    SEND_2 = "send-2"
-    SEND_3 = "send-3"
-    SEND_4 = "send-4"
+    ANSWERS_2 = "answers-2"
+    ANSWERS_3 = "answers-3"
+    ANSWERS_4 = "answers-4"
     CONTINUE = "continue"
     EDIT_LAST = "edit-last"
     PREVIEW_EDITS = "preview-edits"
@@ -235,27 +232,15 @@ COMMANDS = (
     *(
         MenuCommand(
             id_,
-            words.regenerate_times(count),
+            words.send_or_regenerate(count),
             MenuName.CHAT,
             hint=words.SEVERAL_HINT,
             keys=f"Alt+Ctrl+{count}",
             submenu=words.SEVERAL_ANSWERS,
         )
         for count, id_ in enumerate(
-            (CommandId.REGENERATE_2, CommandId.REGENERATE_3, CommandId.REGENERATE_4), 2
+            (CommandId.ANSWERS_2, CommandId.ANSWERS_3, CommandId.ANSWERS_4), 2
         )
-    ),
-    *(
-        MenuCommand(
-            id_,
-            words.send_times(count),
-            MenuName.CHAT,
-            hint=words.SEVERAL_HINT,
-            keys="Alt+Ctrl+Return" if id_ is CommandId.SEND_2 else None,
-            submenu=words.SEVERAL_ANSWERS,
-            separated=id_ is CommandId.SEND_2,
-        )
-        for count, id_ in enumerate((CommandId.SEND_2, CommandId.SEND_3, CommandId.SEND_4), 2)
     ),
     MenuCommand(
         CommandId.CONTINUE,

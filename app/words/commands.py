@@ -126,6 +126,11 @@ def delete_several(count: int) -> str:
     return f"Delete {count:,} Chats"
 
 
+def send_or_regenerate(count: int) -> str:
+    """Return the name of a command that sends the message, or without one regenerates the answer."""
+    return f"Send or Regenerate ×{count}"
+
+
 def regenerate_times(count: int) -> str:
     return f"Regenerate ×{count}"
 

@@ -45,7 +45,7 @@ def test_prompt_of_three_answers_is_read_once_and_the_next_question_replays_noth
     real: RealWindow,
 ) -> None:
     real.type("Tell me about radix trees and where they are of use")
-    real.run(CommandId.SEND_3)
+    real.run(CommandId.ANSWERS_3)
     wait_for_answers(real)
     conversation = real.core.desk.get(real.current)
     replies = versions(conversation, shown_path(conversation)[-1].node_id)

@@ -230,12 +230,11 @@ CASES = {
     **{
         id_: KeyCase(talked, lambda stage, count=count: num_answering(stage) == count)
         for count, id_ in (
-            (2, CommandId.REGENERATE_2),
-            (3, CommandId.REGENERATE_3),
-            (4, CommandId.REGENERATE_4),
+            (2, CommandId.ANSWERS_2),
+            (3, CommandId.ANSWERS_3),
+            (4, CommandId.ANSWERS_4),
         )
     },
-    CommandId.SEND_2: KeyCase(typed, lambda stage: num_answering(stage) == 2),
     CommandId.SIDE_BY_SIDE: KeyCase(answered_twice, lambda stage: stage.pane.reading.is_open),
     CommandId.CONTINUE: KeyCase(
         stopped, lambda stage: stage.items[-1].status is ItemStatus.STREAMING
@@ -294,7 +293,7 @@ TOGETHER = (
     ),
     (CommandId.NEXT_CHAT, CommandId.PREVIOUS_CHAT, CommandId.BACK, CommandId.FORWARD),
     (CommandId.QUIT, CommandId.STOP, CommandId.CONTINUE),
-    (CommandId.REGENERATE_2, CommandId.REGENERATE_3, CommandId.REGENERATE_4, CommandId.SEND_2),
+    (CommandId.ANSWERS_2, CommandId.ANSWERS_3, CommandId.ANSWERS_4),
     (CommandId.PREVIOUS_VERSION, CommandId.NEXT_VERSION, CommandId.SIDE_BY_SIDE),
 )
 GROUPS = (*TOGETHER, *((one,) for one in CASES if all(one not in group for group in TOGETHER)))

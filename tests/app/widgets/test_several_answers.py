@@ -307,30 +307,28 @@ def test_quitting_keeps_the_text_of_all_running_answers(stage: Stage) -> None:
     assert all(one is not None and one.was_quit for one in generations)
 
 
-def test_commands_request_several_versions_and_several_answers_to_a_message(stage: Stage) -> None:
+def test_key_sends_a_message_for_several_answers_and_without_one_regenerates(stage: Stage) -> None:
     commands = stage.window.commands
-    assert not commands[CommandId.REGENERATE_3].isEnabled()
-    assert not commands[CommandId.SEND_2].isEnabled()
+    assert not commands[CommandId.ANSWERS_3].isEnabled()
     stage.type("A boat?")
-    assert commands[CommandId.SEND_2].isEnabled()
-    stage.run(CommandId.SEND_2)
-    assert len(stage.rig.turns.replies_in(stage.current)) == 2
-    assert not stage.edit.toPlainText()
-    assert not commands[CommandId.REGENERATE_3].isEnabled()
-    finish_all(stage, "one", "two")
-    stage.run(CommandId.REGENERATE_3)
-    assert len(stage.rig.turns.replies_in(stage.current)) == 3
-
-
-def test_key_sends_the_message_for_two_answers_and_regenerates_twice(stage: Stage) -> None:
-    stage.type("A boat?")
-    QTest.keyClick(stage.edit, Key.Key_Return, CTRL | ALT)
+    assert commands[CommandId.ANSWERS_3].isEnabled()
+    assert commands[CommandId.ANSWERS_3].text() == "Send ×3"
+    QTest.keyClick(stage.edit, Key.Key_3, CTRL | ALT)
     stage.settle()
-    assert len(stage.rig.turns.replies_in(stage.current)) == 2
-    finish_all(stage, "one", "two")
+    assert len(stage.rig.turns.replies_in(stage.current)) == 3
+    assert not stage.edit.toPlainText()
+    assert not commands[CommandId.ANSWERS_2].isEnabled()
+    finish_all(stage, "one", "two", "three")
+    assert commands[CommandId.ANSWERS_2].text() == "Regenerate ×2"
     QTest.keyClick(stage.edit, Key.Key_2, CTRL | ALT)
     stage.settle()
     assert len(stage.rig.turns.replies_in(stage.current)) == 2
+    finish_all(stage, "four", "five")
+    stage.type("A ship?")
+    QTest.keyClick(stage.edit, Key.Key_4, CTRL | ALT)
+    stage.settle()
+    assert len(stage.rig.turns.replies_in(stage.current)) == 4
+    assert stage.texts[-2] == "A ship?"
 
 
 @pytest.mark.qt_log_ignore("does not support (raise|grabbing)", extend=True)

@@ -67,7 +67,8 @@ def regenerate_with_key(person: Person) -> bool:
 
 @kind("regenerate with several answers")
 def regenerate_several(person: Person) -> bool:
-    if person.answers or not person.window.commands[CommandId.REGENERATE_3].isEnabled():
+    command = person.window.commands[CommandId.ANSWERS_3]
+    if person.answers or not command.isEnabled() or person.pane.composer.may_send:
         return False
     person.stay_with_model()
     before = len(person.conversation.nodes)
