@@ -105,7 +105,6 @@ def _zoomed_rules(zoom: float) -> str:
             f"{_in_zoomed('QPushButton', 'QLineEdit')} {{ min-height: {high - 2}px; }}",
             f"{focused} {{ min-height: {high - 4}px; }}",
             f"{labels} {{ min-height: {high}px; }}",
-            f"#answers QTabBar {{ {_size(Type.UI, zoom)} }}",
             f'#settings QToolButton[kind="tab"] {{ {_size(Type.SMALL, min(zoom, TAB_ZOOM))} }}',
             f"QToolTip {{ {_size(Type.SMALL, zoom)} }}",
             f"QMenu::indicator {{ width: {icon}px; height: {icon}px; }}",
@@ -280,17 +279,4 @@ QGroupBox#answerColumn {{ border: none; border-top: 2px solid transparent; margi
 QGroupBox#answerColumn[place="later"] {{ border-left: 1px solid {colors.hairline}; }}
 QGroupBox#answerColumn[focused="true"] {{ border-top-color: {colors.accent}; }}
 #answersBar QPushButton:checked {{ background: {colors.selected}; }}
-#answers QTabBar {{ background: transparent; border: none; }}
-#answers QTabBar::tab {{
-  color: {colors.secondary}; background: transparent; border: 1px solid transparent;
-  border-radius: {Radius.BUTTON}px; padding: {Space.XS}px {Space.M}px; margin: {Space.XS}px 0 0 {Space.XS}px;
-}}
-#answers QTabBar::tab:hover {{ background: {colors.hover}; }}
-#answers QTabBar::tab:selected {{
-  color: {colors.text}; background: {colors.selected}; border-color: {colors.selection_line};
-}}
-#answers QTabBar QToolButton {{
-  color: {colors.secondary}; background: {colors.canvas}; border: 1px solid {colors.hairline};
-}}
-#answers QTabBar::tab:focus {{ border-color: {colors.accent}; }}
 """

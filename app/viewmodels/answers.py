@@ -15,24 +15,11 @@ from app.words import answers as words, inspector
 _THINKING = {True: words.THINKING_ON, False: words.THINKING_OFF, None: words.THINKING_AUTO}
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerSet:
-    """The answers to one message that stand side by side.
-
-    question: the message that they answer.
-    begun: the answers with which the set began; earlier versions are left out. Empty: every version.
-    """
-
-    question: NodeId
-    begun: tuple[NodeId, ...] = ()
-
-    def replies(self, conversation: Conversation) -> tuple[NodeId, ...]:
-        """Return the answers in order; () if the message is not on show or was deleted."""
-        if all(node.node_id != self.question for node in shown_path(conversation)):
-            return ()
-        found = conversation.children.get(self.question, ())
-        first = next((at for at, one in enumerate(found) if one in self.begun), 0)
-        return found[first:]
+def answers_to(conversation: Conversation, question: NodeId) -> tuple[NodeId, ...]:
+    """Return all versions of the answer to a message; () if it is not on show or was deleted."""
+    if all(node.node_id != question for node in shown_path(conversation)):
+        return ()
+    return conversation.children.get(question, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +107,7 @@ def differing_words(
 ) -> list[list[Span]]:
     """Return for each text of `other` the spans of words that the texts of `base` do not have there.
 
-    steps: the steps that the comparison may take. Where they run out, all words differ.
+    steps: the steps that the comparison may take.
     """
     parts = compare_texts("\n".join(base), "\n".join(other), steps)
     marks: list[Span] = []

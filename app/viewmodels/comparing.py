@@ -1,9 +1,8 @@
 """Two branches side by side: which words of their messages differ. No Qt, no I/O.
 
-Two texts are compared by lines, then the lines that differ by words. Both use the shortest way from one
-text to the other (Myers, "An O(ND) Difference Algorithm", 1986). Its time grows with the number of
-differences, so its steps are counted: texts that have little in common would take minutes. Where the
-steps run out, and where two lines have few words in common, all of their words are marked.
+Two texts are compared by lines, then the lines that differ by words. Both look for the longest common
+items. The time and the memory grow with the product of the lengths, so steps are counted. Where they
+run out, the words between the first and the last difference are marked.
 """
 
 from __future__ import annotations
@@ -15,13 +14,9 @@ from itertools import zip_longest
 
 from app.conversation.tree import MessageNode
 
-# Most steps of a comparison of two branches; so many take about 0.2 s. Two lists may have at most
-# MAX_DIFFERENCES: the steps grow with the square of their number.
+# Most steps of a comparison of two branches. A step compares an item with up to _BITS items.
 MAX_STEPS = 200_000
-MAX_DIFFERENCES = 400
-# If fewer of the words of two lines are the same, all of them are marked: the words in common would be
-# such as "the" and "is", and the marks between them would be hard to read.
-_MIN_SAME = 0.3
+_BITS = 1_000
 
 # A word, a character of a script without blanks between words, or a punctuation mark.
 _WORD = re.compile(
@@ -119,11 +114,7 @@ def _compare_words(first: str, second: str, steps: ComparisonSteps) -> ComparedP
     texts, other_texts = [one.group() for one in words], [one.group() for one in others]
     marks: list[Span] = []
     other_marks: list[Span] = []
-    hunks = list(_hunks(texts, other_texts, steps))
-    num_same = sum(end - begin for is_same, (begin, end), _ in hunks if is_same)
-    if num_same < _MIN_SAME * max(len(words), len(others)):
-        hunks = [(False, (0, len(words)), (0, len(others)))]
-    for is_same, (begin, end), (start, stop) in hunks:
+    for is_same, (begin, end), (start, stop) in _hunks(texts, other_texts, steps):
         if not is_same and end > begin:
             marks.append((words[begin].start(), words[end - 1].end()))
         if not is_same and stop > start:
@@ -173,50 +164,48 @@ Run = tuple[int, int, int]  # begin in the first list, begin in the second, leng
 def _runs(a: list[int], b: list[int], steps: ComparisonSteps) -> list[Run]:
     """Return the longest common items of two lists, as runs in order; nothing if the steps run out.
 
-    After `count` differences, x - y is one of -count, -count + 2, ..., count: the diagonals. A list has
-    the furthest x that can be reached on each of them.
+    A row is an integer for the first items of `a`. Its bit y is 0 if b[y] makes the longest common
+    items of them and b[: y + 1] longer (Hyyrö, "Bit-parallel LCS-length computation revisited", 2004).
     """
-    reached: list[list[int]] = []
-    for count in range(min(len(a) + len(b), MAX_DIFFERENCES) + 1):
-        furthest: list[int] = []
-        for place in range(count + 1):
-            x = _start(reached, count, place)
-            y = begin = x - (2 * place - count)
-            while x < len(a) and y < len(b) and a[x] == b[y]:
-                x += 1
-                y += 1
-            furthest.append(x)
-            if x >= len(a) and y >= len(b):
-                return _way_back([*reached, furthest])
-            steps.left -= 1 + y - begin
-            if steps.left < 0:
-                return []
-        reached.append(furthest)
-    return []
+    num_steps = len(a) * (1 + len(b) // _BITS)
+    if not a or not b or num_steps > steps.left:
+        return []
+    steps.left -= num_steps
+    places = _places(a, b)
+    every = row = (1 << len(b)) - 1
+    rows = [row]
+    for item in a:
+        found = row & places[item]
+        row = ((row + found) | (row - found)) & every
+        rows.append(row)
+    return _way_back(rows, len(b))
 
 
-def _is_from_second(reached: list[list[int]], count: int, place: int) -> bool:
-    """Return True if the last difference on the way to a diagonal is an item of the second list."""
-    before = reached[count - 1]
-    return place == 0 or (place < count and before[place - 1] < before[place])
+def _places(a: list[int], b: list[int]) -> dict[int, int]:
+    """Return for each item of `a` an integer with a bit for each place in `b`."""
+    bits = {item: bytearray(len(b) // 8 + 1) for item in set(a)}
+    for at, item in enumerate(b):
+        if item in bits:
+            bits[item][at // 8] |= 1 << at % 8
+    return {item: int.from_bytes(found, "little") for item, found in bits.items()}
 
 
-def _start(reached: list[list[int]], count: int, place: int) -> int:
-    """Return x on a diagonal directly after the last difference."""
-    if count == 0:
-        return 0
-    before = reached[count - 1]
-    return before[place] if _is_from_second(reached, count, place) else before[place - 1] + 1
-
-
-def _way_back(reached: list[list[int]]) -> list[Run]:
-    """Return the runs on the way to the last diagonal that was reached."""
+def _way_back(rows: list[int], y: int) -> list[Run]:
+    """Return the runs that the rows have found, for the first `y` items of the second list."""
     runs: list[Run] = []
-    place = len(reached[-1]) - 1
-    for count in range(len(reached) - 1, -1, -1):
-        start, x = _start(reached, count, place), reached[count][place]
-        if x > start:
-            runs.append((start, start - (2 * place - count), x - start))
-        if count and not _is_from_second(reached, count, place):
-            place -= 1
+    x, length = len(rows) - 1, 0
+    while x and y:
+        is_in_second_only = rows[x] >> (y - 1) & 1
+        if not is_in_second_only and rows[x - 1] >> (y - 1) & 1:
+            x, y, length = x - 1, y - 1, length + 1
+            continue
+        if length:
+            runs.append((x, y, length))
+            length = 0
+        if is_in_second_only:
+            y -= 1
+        else:
+            x -= 1
+    if length:
+        runs.append((x, y, length))
     return list(reversed(runs))

@@ -8,11 +8,9 @@ from app.words import units
 
 SHOW: Final = "Show Answers Side by Side"
 SHOW_SHORT: Final = "Show Side by Side"
-ANSWERS: Final = "Answers"  # name of the tabs for screen readers
 USE: Final = "Use This Answer"
 MARK: Final = "Mark Differences"
-MARK_TIP: Final = "Underlines the words that the answer in focus does not have"
-MARK_TIP_TABS: Final = "Underlines the words that the answer shown before does not have"
+MARK_TIP: Final = "Underlines the words that differ from the selected answer, when it is finished"
 MARK_NONE: Final = "Two answers must be finished to compare them"
 CLOSE: Final = "Close"
 THINKING_ON: Final = "Thinking: on"
@@ -25,9 +23,9 @@ def name(number: int) -> str:
     return f"Answer {number:,}"
 
 
-def writing(number: int) -> str:
-    """Return the tab of an answer that is being written."""
-    return f"{name(number)} …"
+def marked(number: int) -> str:
+    """Return the text of the pressed button. number: of the answer without marks."""
+    return f"Differences from {name(number)}"
 
 
 def option(label: str, value: str) -> str:

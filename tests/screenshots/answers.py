@@ -1,4 +1,4 @@
-"""Several answers to one message, for pictures of their columns and tabs."""
+"""Several answers to one message, for pictures of their columns."""
 
 from __future__ import annotations
 
@@ -68,8 +68,6 @@ def compared(before: Callable[[Stage], None], stage: Stage) -> None:
     stage.run(CommandId.SIDE_BY_SIDE)
     pane = stage.pane.reading.pane
     assert pane is not None
-    if pane.has_tabs:
-        pane.step(-1)
     pane.mark.click()
     stage.wait(SHORT_MS)
 

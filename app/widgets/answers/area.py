@@ -13,7 +13,7 @@ from app.controllers.core import Core
 from app.conversation.text import one_line
 from app.conversation.tree import Conversation, NodeId, first_title, versions
 from app.theme.palette import Theme
-from app.viewmodels.answers import AnswerSet, column_items
+from app.viewmodels.answers import answers_to, column_items
 from app.widgets.answers.column import AnswerColumn
 from app.widgets.answers.pane import AnswersPane
 from app.widgets.transcript.rows.row import RowAction
@@ -48,7 +48,8 @@ class ReadingArea(QStackedWidget):
         super().__init__(parent)
         self._theme = theme
         self._core = core
-        self._sets: dict[ConversationId, AnswerSet] = {}  # sets that the user looks at
+        # Chats that show answers side by side, and the message that the answers are to
+        self._questions: dict[ConversationId, NodeId] = {}
         self._known: dict[
             ConversationId, tuple[NodeId, ...]
         ] = {}  # running answers, when last seen
@@ -69,7 +70,7 @@ class ReadingArea(QStackedWidget):
     @property
     def is_open(self) -> bool:
         """True if answers cover the transcript."""
-        return self._core.library.current in self._sets
+        return self._core.library.current in self._questions
 
     @property
     def text_view(self) -> TranscriptView:
@@ -82,13 +83,13 @@ class ReadingArea(QStackedWidget):
         conversation = self._conversation
         question = conversation.nodes[NodeId(node_id)].parent
         assert question is not None
-        self._open(conversation.conversation_id, AnswerSet(question))
+        self._open(conversation.conversation_id, question)
         if self.pane is not None:
             self.pane.focus_answer(NodeId(node_id))
 
     def close_answers(self) -> bool:
         """Show the transcript again, without a stop. Return False if no answers are on show."""
-        if self._sets.pop(self._core.library.current, None) is None:
+        if self._questions.pop(self._core.library.current, None) is None:
             return False
         self._refresh()
         return True
@@ -130,8 +131,8 @@ class ReadingArea(QStackedWidget):
             return None
         return column.item.key
 
-    def _open(self, chat: ConversationId, answers: AnswerSet) -> None:
-        self._sets[chat] = answers
+    def _open(self, chat: ConversationId, question: NodeId) -> None:
+        self._questions[chat] = question
         if chat == self._core.library.current:
             self._refresh()
 
@@ -147,43 +148,41 @@ class ReadingArea(QStackedWidget):
             self._known[conversation_id] = running
         added = [one for one in running if one not in before]
         if added and len(running) > 1:
-            self._begin(conversation_id, *running)
+            self._begin(conversation_id, running[0])
         elif added and self._leads_away(conversation_id, added[0]):
-            del self._sets[conversation_id]
+            del self._questions[conversation_id]
         if conversation_id == self._core.library.current:
             self._refresh()
 
-    def _begin(self, chat: ConversationId, *begun: NodeId) -> None:
-        question = self._core.desk.get(chat).nodes[begun[0]].parent
+    def _begin(self, chat: ConversationId, reply: NodeId) -> None:
+        question = self._core.desk.get(chat).nodes[reply].parent
         if question is not None:
-            self._open(chat, AnswerSet(question, begun))
+            self._open(chat, question)
 
     def _leads_away(self, chat: ConversationId, reply: NodeId) -> bool:
         """Return True if a new reply answers another message than the answers that are on show."""
-        answers = self._sets.get(chat)
-        return (
-            answers is not None
-            and self._core.desk.get(chat).nodes[reply].parent != answers.question
-        )
+        question = self._questions.get(chat)
+        return question is not None and self._core.desk.get(chat).nodes[reply].parent != question
 
     def _refresh(self) -> None:
         """Show the answers of the shown chat, or its transcript."""
         conversation = self._conversation
-        answers = self._sets.get(conversation.conversation_id)
-        replies = () if answers is None else answers.replies(conversation)
-        if answers is None or len(replies) < 2:
-            self._sets.pop(conversation.conversation_id, None)
+        question_id = self._questions.get(conversation.conversation_id)
+        replies = () if question_id is None else answers_to(conversation, question_id)
+        if question_id is None or len(replies) < 2:
+            self._questions.pop(conversation.conversation_id, None)
             self._show_transcript()
             return
         pane = self.pane or self._make_pane()
-        message = conversation.nodes[answers.question]
+        message = conversation.nodes[question_id]
         question = one_line(message.content, _QUESTION_LEN) or first_title(message)
         # The focus may be in the editor of a message.
         had_focus = self._view.isAncestorOf(self.window().focusWidget() or self)
         items = column_items(conversation, replies, self._core.turns.live)
+        was_closed = self.currentWidget() is not pane
+        self.setCurrentWidget(pane)  # first, so that the columns have their width
         pane.show_answers(question, items)
-        if self.currentWidget() is not pane:
-            self.setCurrentWidget(pane)
+        if was_closed:
             self._focus_shown_version(pane, takes_focus=had_focus)
             self.opened.emit()
         self._tell()
@@ -262,17 +261,17 @@ class ReadingArea(QStackedWidget):
     def _use(self, node_id: str) -> None:
         """Show the answer that the user chose in the transcript, and stop the others."""
         key, chat, undo = NodeId(node_id), self._core.library.current, self._core.undo
-        answers, before = self._sets[chat], tuple(undo.entries)
+        question, before = self._questions[chat], tuple(undo.entries)
         number = versions(self._conversation, key).index(key) + 1
         self._core.chat.pick(chat, key)
         self.close_answers()
         added = [entry for entry in undo.entries if entry not in before]
         if added:
-            self.used.emit(number, partial(self._take_back, added[-1].undo, chat, answers))
+            self.used.emit(number, partial(self._take_back, added[-1].undo, chat, question))
 
     def _take_back(
-        self, undo: Callable[[], object], chat: ConversationId, answers: AnswerSet
+        self, undo: Callable[[], object], chat: ConversationId, question: NodeId
     ) -> None:
         undo()
         if chat == self._core.library.current:
-            self._open(chat, answers)
+            self._open(chat, question)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QKeyEvent, QMouseEvent, QShowEvent
+from PySide6.QtGui import QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QGroupBox, QHBoxLayout, QVBoxLayout, QWidget
 from typing_extensions import override
 
@@ -29,11 +29,7 @@ _RETURN = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 
 
 class AnswerColumn(QGroupBox):
-    """A column: a header with buttons, and a transcript of one answer.
-
-    A hidden column, of a tab that is not on show, only stores its item. It lays out its text when it
-    is shown.
-    """
+    """A column: a header with buttons, and a transcript of one answer."""
 
     used = Signal()  # the user chose this answer
     stop_requested = Signal()
@@ -44,9 +40,6 @@ class AnswerColumn(QGroupBox):
         super().__init__(parent)
         self.setObjectName("answerColumn")
         self._item: AnswerColumnItem | None = None
-        self._laid_out: AnswerColumnItem | None = None  # the item that the view has
-        self._is_tab = False  # True if a tab has the name of the answer
-        self._num_content = self._num_reasoning = 0  # characters of a running answer in the view
         self.heading = FittingLabel(self, "heading")
         self.differs = FittingLabel(self, "small", "secondary")
         self.state = FittingLabel(self, "small", "tertiary")
@@ -64,43 +57,37 @@ class AnswerColumn(QGroupBox):
         assert self._item is not None
         return self._item
 
-    @property
-    def can_compare(self) -> bool:
-        """True if the answer is laid out and has ended, so that its words can be compared."""
-        return self._laid_out is self._item and not self.item.is_running
-
     def show_item(self, item: AnswerColumnItem) -> None:
         """Show an answer, or the newer state of the same answer."""
-        if item == self._item:
+        before = self._item
+        if item == before:
             return
         self._item = item
         self._refresh_header(item)
-        self._lay_out()
+        if before is None or before.key != item.key:
+            self.view.show_conversation((item.item,), ScrollPosition(item.key, -TOP_MARGIN))
+        elif item.is_running and before.is_running:
+            self.view.update_item(item.item)
+        else:
+            self.view.finish(item.item)
 
     def clear(self) -> None:
         """Show no answer, and free its rows."""
-        self._item = self._laid_out = None
+        self._item = None
         self.view.show_conversation(())
 
     def append_delta(self, channel: Channel, text: str) -> None:
-        """Append streamed text. The view shows it with the next frame, if the column is shown."""
-        if self._laid_out is None or self.isHidden():
-            return
-        self._count(channel, len(text))
-        self.view.append_delta(self._laid_out.key, channel, text)
+        """Append streamed text. The view shows it with the next frame."""
+        self.view.append_delta(self.item.key, channel, text)
 
     def set_focused(self, focused: bool) -> None:  # noqa: FBT001 (setter)
         """Mark the column with the focus: its button is what Return presses."""
         _set_property(self.use, "kind", "primary" if focused else None)
         _set_property(self, "focused", focused)
 
-    def set_place(self, *, is_first: bool, is_tab: bool) -> None:
-        """Draw a line at the left unless the column is the first. In tabs, the tab has the name."""
+    def set_place(self, *, is_first: bool) -> None:
+        """Draw a line at the left unless the column is the first."""
         _set_property(self, "place", "first" if is_first else "later")
-        if is_tab != self._is_tab:
-            self._is_tab = is_tab
-            if self._item is not None:
-                self._refresh_header(self._item)
 
     def texts_to_compare(self) -> Sequence[str]:
         """Return the texts of the answer's rows."""
@@ -132,9 +119,8 @@ class AnswerColumn(QGroupBox):
     def _refresh_header(self, item: AnswerColumnItem) -> None:
         self.setAccessibleName(item.name)
         self.view.setAccessibleName(item.name)
-        _set_property(self.heading, "type", "ui" if self._is_tab else "heading")
-        self.heading.show_text((self._is_tab and item.differs) or item.name)
-        self.differs.show_text("" if self._is_tab else item.differs)
+        self.heading.show_text(item.name)
+        self.differs.show_text(item.differs)
         line = item.item.line_above
         if line is None:
             self.state.show_text("")
@@ -147,45 +133,11 @@ class AnswerColumn(QGroupBox):
         self.again.setEnabled(item.is_running or item.can_regenerate)
         self.use.setEnabled(item.can_use)
 
-    def _lay_out(self) -> None:
-        """Bring the view to the newest state of the answer, unless the column is hidden."""
-        item, before = self._item, self._laid_out
-        if item is None or item is before or self.isHidden():
-            return
-        self._laid_out = item
-        if before is None or before.key != item.key:
-            self._num_content, self._num_reasoning = len(item.item.text), len(item.item.reasoning)
-            self.view.show_conversation((item.item,), ScrollPosition(item.key, -TOP_MARGIN))
-        elif item.is_running and before.is_running:
-            self._append_rest(Channel.REASONING, item.item.reasoning[self._num_reasoning :])
-            self._append_rest(Channel.ANSWER, item.item.text[self._num_content :])
-            self.view.update_item(item.item)
-        else:
-            self._num_content, self._num_reasoning = len(item.item.text), len(item.item.reasoning)
-            self.view.finish(item.item)
-
-    def _append_rest(self, channel: Channel, text: str) -> None:
-        """Append the text that arrived while the column was hidden."""
-        if text:
-            self._count(channel, len(text))
-            self.view.append_delta(self.item.key, channel, text)
-
-    def _count(self, channel: Channel, num_characters: int) -> None:
-        if channel is Channel.REASONING:
-            self._num_reasoning += num_characters
-        else:
-            self._num_content += num_characters
-
     def _on_again(self) -> None:
         if self.item.is_running:
             self.stop_requested.emit()
         else:
             self.regenerate_requested.emit()
-
-    @override
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        self._lay_out()
 
     @override
     def mousePressEvent(self, event: QMouseEvent) -> None:

@@ -1,4 +1,4 @@
-"""The pane with several answers to one message, side by side or in tabs. Main thread.
+"""The pane with several answers to one message side by side. Main thread.
 
 The pane shows values and reports what the user wants. area.py connects it to the controllers.
 """
@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QApplication, QHBoxLayout, QTabBar, QVBoxLayout, QWidget
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.conversation.answers import MAX_ANSWERS
 from app.conversation.tree import NodeId
 from app.theme.icons import Icon
 from app.theme.palette import Theme
-from app.theme.tokens import Size, Space
+from app.theme.tokens import Space
 from app.viewmodels.answers import AnswerColumnItem, differing_words
 from app.viewmodels.comparing import ComparisonSteps
 from app.widgets.answers.column import AnswerColumn
+from app.widgets.answers.column_scroller import ColumnScroller
 from app.widgets.button import Button
 from app.widgets.fitting_label import FittingLabel
 from app.widgets.icon_button import IconButton
@@ -29,7 +29,7 @@ from engine.types import Channel
 
 
 class AnswersPane(QWidget):
-    """Columns of answers below the question; tabs if the pane is too narrow for them."""
+    """Columns of answers below the question."""
 
     closed = Signal()  # the user closes the pane
     focus_changed = Signal()  # another answer is in focus
@@ -51,18 +51,15 @@ class AnswersPane(QWidget):
         self._columns: list[AnswerColumn] = []  # those in use first; none is deleted
         self._num_used = 0
         self._focused: NodeId | None = None
-        self._before: NodeId | None = None  # the answer that was in focus before
         self._marked: tuple[AnswerColumnItem, ...] = ()  # compared answers with marked words
         self.question = FittingLabel(self, "body")
         self.mark = Button(words.MARK, self)
         self.mark.setCheckable(True)
         self.close_button = IconButton(theme, Icon.CLOSE, words.CLOSE, self)
-        self.tabs = QTabBar(self)
-        self._row = QHBoxLayout()
+        self.scroller = ColumnScroller(self)
         self._build()
         self.mark.toggled.connect(self._mark_words)
         self.close_button.clicked.connect(self.closed)
-        self.tabs.currentChanged.connect(self._on_tab_changed)
         app = QApplication.instance()
         if isinstance(app, QApplication):
             app.focusChanged.connect(self._on_focus_changed)
@@ -78,31 +75,32 @@ class AnswersPane(QWidget):
         found = (one for one in self.columns if one.item.key == self._focused)
         return next(found, self.columns[0] if self._num_used else None)
 
-    @property
-    def has_tabs(self) -> bool:
-        """True if one answer at a time is on show."""
-        return not self.tabs.isHidden()
-
     def show_answers(self, question: str, items: Sequence[AnswerColumnItem]) -> None:
-        """Show answers, or newer states of those on show. question: the message, in one line."""
+        """Show answers, or newer states of those on show. Scroll to the last one if there are more.
+
+        question: the message, in one line.
+        """
         self.question.show_text(question)
-        self._num_used = len(items)
+        num_before, self._num_used = self._num_used, len(items)
         while len(self._columns) < len(items):
             self._columns.append(self._make_column())
         for column in self._columns[len(items) :]:
             column.hide()
             column.clear()
-        for column, item in zip(self.columns, items, strict=True):
+        for number, (column, item) in enumerate(zip(self.columns, items, strict=True)):
+            column.set_place(is_first=number == 0)
+            column.show()
             column.show_item(item)
-        self._refresh_tabs()
-        self._arrange()
+        self.scroller.show_columns(self.columns, self._zoom)
+        if len(items) > num_before:
+            self.scroller.reveal(self.columns[-1])
         self._refresh_focus()
         self._mark_words()
 
     def clear(self) -> None:
         """Free the rows of all columns."""
         self.mark.setChecked(False)
-        self._focused = self._before = None
+        self._focused = None
         self.show_answers("", ())
 
     def append_delta(self, key: NodeId, channel: Channel, text: str) -> None:
@@ -131,7 +129,7 @@ class AnswersPane(QWidget):
         self._zoom = zoom
         for column in self._columns:
             column.view.set_zoom(zoom)
-        self._arrange()
+        self.scroller.show_columns(self.columns, zoom)
 
     @property
     def _index(self) -> int:
@@ -140,11 +138,6 @@ class AnswersPane(QWidget):
 
     def _build(self) -> None:
         self.question.setIndent(0)
-        self.mark.setToolTip(words.MARK_TIP)
-        self.tabs.setAccessibleName(words.ANSWERS)
-        self.tabs.setDrawBase(False)
-        self.tabs.setExpanding(False)
-        self.tabs.hide()
         bar = QWidget(self)
         bar.setObjectName("answersBar")
         bar.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
@@ -154,47 +147,21 @@ class AnswersPane(QWidget):
         top.addWidget(self.question, 1)
         top.addWidget(self.mark)
         top.addWidget(self.close_button)
-        self._row.setSpacing(0)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(bar)
-        layout.addWidget(self.tabs)
-        layout.addLayout(self._row, 1)
+        layout.addWidget(self.scroller, 1)
 
     def _make_column(self) -> AnswerColumn:
-        column = AnswerColumn(self._theme, self._transcript, self)
+        column = AnswerColumn(self._theme, self._transcript, self.scroller.content)
         column.hide()
         column.view.set_zoom(self._zoom)
         column.used.connect(lambda: self.used.emit(column.item.key))
         column.stop_requested.connect(lambda: self.stop_requested.emit(column.item.key))
         column.regenerate_requested.connect(lambda: self.regenerate_requested.emit(column.item.key))
-        self._row.addWidget(column, 1)
         self.column_made.emit(column)
         return column
-
-    def _refresh_tabs(self) -> None:
-        self.tabs.blockSignals(True)
-        while self.tabs.count() > self._num_used:
-            self.tabs.removeTab(self.tabs.count() - 1)
-        for number, column in enumerate(self.columns):
-            item = column.item
-            text = words.writing(item.number) if item.is_running else item.name
-            if number == self.tabs.count():
-                self.tabs.addTab(text)
-            elif self.tabs.tabText(number) != text:
-                self.tabs.setTabText(number, text)
-        self.tabs.setCurrentIndex(self._index)
-        self.tabs.blockSignals(False)
-
-    def _arrange(self) -> None:
-        """Show all columns, or only the one of the current tab if the pane is too narrow."""
-        fitting = self.width() // round(Size.ANSWER_COLUMN * self._zoom)
-        has_tabs = self._num_used > max(1, min(MAX_ANSWERS, fitting))
-        self.tabs.setVisible(has_tabs)
-        for number, column in enumerate(self.columns):
-            column.set_place(is_first=has_tabs or number == 0, is_tab=has_tabs)
-            column.setVisible(not has_tabs or number == self._index)
 
     def _refresh_focus(self) -> None:
         for column in self.columns:
@@ -202,24 +169,11 @@ class AnswersPane(QWidget):
         self.focus_changed.emit()
 
     def _move_focus(self, key: NodeId) -> None:
-        if key != self._focused and self.focused is not None:
-            self._before = self.focused.item.key
         self._focused = key
-        self._refresh_tabs()
-        self._arrange()
+        if self.focused is not None:
+            self.scroller.reveal(self.focused)
         self._refresh_focus()
         self._mark_words()
-
-    def _on_tab_changed(self, number: int) -> None:
-        if 0 <= number < self._num_used:
-            has_focus = self._holds_focus()
-            self._move_focus(self.columns[number].item.key)
-            if has_focus and not self.tabs.hasFocus():
-                self.columns[number].view.setFocus()
-
-    def _holds_focus(self) -> bool:
-        focused = QApplication.focusWidget()
-        return focused is not None and self.isAncestorOf(focused)
 
     def _on_focus_changed(self, _before: QWidget | None, now: QWidget | None) -> None:
         for column in self.columns:
@@ -227,43 +181,30 @@ class AnswersPane(QWidget):
                 self._move_focus(column.item.key)
 
     def _mark_words(self) -> None:
-        """Mark the words of ended answers that another one does not have.
-
-        In columns this one is the answer in focus. In tabs it is the answer that was in focus before,
-        and the words of the answer on show are marked.
-        """
+        """Mark the words of ended answers that differ from the answer in focus."""
         can_mark = sum(not one.item.is_running for one in self.columns) > 1
-        self.mark.setEnabled(can_mark)
-        tip = words.MARK_TIP_TABS if self.has_tabs else words.MARK_TIP
-        self.mark.setToolTip(tip if can_mark else words.MARK_NONE)
         compared = self._to_compare()
+        self.mark.setEnabled(can_mark)
+        self.mark.setText(words.marked(compared[0].item.number) if compared else words.MARK)
+        self.mark.setToolTip(words.MARK_TIP if can_mark else words.MARK_NONE)
         wanted = tuple(one.item for one in compared)
         if wanted == self._marked:
             return
         self._marked = wanted
         for column in self.columns:
             column.mark_words(())
-        steps = ComparisonSteps()
         for column in compared[1:]:
             base = compared[0].texts_to_compare()
-            column.mark_words(differing_words(base, column.texts_to_compare(), steps))
+            spans = differing_words(base, column.texts_to_compare(), ComparisonSteps())
+            column.mark_words(spans)
 
     def _to_compare(self) -> list[AnswerColumn]:
         """Return the answer to compare with, then those in which words are marked, or nothing."""
-        focused = self.focused
-        if focused is None or not self.mark.isChecked():
+        base = self.focused
+        if base is None or base.item.is_running or not self.mark.isChecked():
             return []
-        base, others = focused, self.columns
-        if self.has_tabs:
-            base = next((one for one in self.columns if one.item.key == self._before), focused)
-            others = [focused]
-        others = [one for one in others if one is not base and one.can_compare]
-        return [base, *others] if base.can_compare and others else []
-
-    @override
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._arrange()
+        others = [one for one in self.columns if one is not base and not one.item.is_running]
+        return [base, *others] if others else []
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -1,14 +1,16 @@
-"""Several answers side by side at the real window: columns and tabs, keys, use, stop, marks."""
+"""Several answers side by side at the real window: columns, keys, use, stop, marks."""
 
 from __future__ import annotations
 
 from itertools import product
 
-from PySide6.QtCore import QRect, Qt
+import pytest
+from PySide6.QtCore import QPoint, QPointF, QRect, Qt
 from PySide6.QtGui import QAccessible, QColor, QGuiApplication
 from PySide6.QtTest import QTest
 
 from app.conversation.tree import NodeId, Setup
+from app.theme.tokens import Size
 from app.widgets.answers.column import AnswerColumn
 from app.widgets.answers.pane import AnswersPane
 from app.widgets.commands import CommandId
@@ -63,12 +65,26 @@ def columns(stage: Stage) -> list[AnswerColumn]:
     return [] if pane is None else pane.columns
 
 
+def begun(stage: Stage) -> list[AnswerColumn]:
+    """Return the columns of the answers that were requested after the first one."""
+    return columns(stage)[1:]
+
+
+def marked(column: AnswerColumn) -> list[Range]:
+    return [one for row in column.view.marked_words for one in row]
+
+
 def shown_texts(stage: Stage) -> list[str]:
     return [one.view.text_of(one.item.key) for one in columns(stage) if one.isVisible()]
 
 
+def seen(column: AnswerColumn) -> int:
+    """Return how much of the width of a column is in sight."""
+    return column.visibleRegion().boundingRect().width()
+
+
 def three(stage: Stage) -> AnswersPane:
-    """Show three ended answers."""
+    """Show three ended answers beside the one before them. The first of them is in focus."""
     stage.chat("A boat?", "Yes.")
     pane = regenerate(stage, 3)
     write(stage, "A red boat.", "A blue boat.", "A green boat.")
@@ -84,13 +100,12 @@ def test_a_set_of_answers_covers_the_transcript_and_streams_side_by_side(stage: 
     assert stage.composer.isVisible()
     assert pane.question.text() == "A boat?"
     write(stage, "Red", "Blue", "Green")
-    assert shown_texts(stage) == ["Red", "Blue", "Green"]
-    assert [one.heading.text() for one in columns(stage)] == ["Answer 2", "Answer 3", "Answer 4"]
-    assert [one.differs.text() for one in columns(stage)] == [""] * 3
+    assert shown_texts(stage) == ["Yes.", "Red", "Blue", "Green"]
+    assert [one.differs.text() for one in columns(stage)] == [""] * 4
     write(stage, " ship", " ship", " ship")
-    assert shown_texts(stage) == ["Red ship", "Blue ship", "Green ship"]
+    assert shown_texts(stage) == ["Yes.", "Red ship", "Blue ship", "Green ship"]
     finish(stage, 3)
-    assert [one.item.is_running for one in columns(stage)] == [False] * 3
+    assert [one.item.is_running for one in columns(stage)] == [False] * 4
 
 
 def test_an_answer_with_other_options_stands_beside_the_one_before(stage: Stage) -> None:
@@ -107,37 +122,58 @@ def test_an_answer_with_other_options_stands_beside_the_one_before(stage: Stage)
     ]
 
 
-def test_a_narrow_window_has_tabs_and_lays_out_only_the_one_on_show(stage: Stage) -> None:
+@pytest.mark.parametrize("size", [(1180, 780), NARROW])
+def test_columns_without_room_are_reached_by_scrolling_and_their_edge_is_visible(
+    stage: Stage, size: tuple[int, int]
+) -> None:
+    stage.window.resize(*size)
     stage.chat("A boat?", "Yes.")
+    pane = regenerate(stage, 3)
+    write(stage, "Red", "Blue", "Green")
+    assert [one.heading.text() for one in columns(stage)] == [f"Answer {at}" for at in range(1, 5)]
+    assert shown_texts(stage) == ["Yes.", "Red", "Blue", "Green"]
+    least = min(column.width() for column in columns(stage))
+    assert least >= Size.ANSWER_COLUMN
+    for column in columns(stage):
+        pane.focus_answer(column.item.key)
+        assert seen(column) == column.width()
+        visible = [seen(one) for one in columns(stage)]
+        assert any(0 < width < least for width in visible), "nothing shows that there are more"
+
+
+def test_new_answers_are_in_sight_beside_their_earlier_versions(stage: Stage) -> None:
+    three(stage)
     pane = regenerate(stage, 2)
-    write(stage, "Red", "Blue")
+    assert seen(columns(stage)[5]) == columns(stage)[5].width()
+    stage.run(CommandId.SIDE_BY_SIDE)
+    stage.run(CommandId.SIDE_BY_SIDE)
+    first_new = columns(stage)[4]
+    assert pane.focused is first_new
+    assert seen(first_new) == first_new.width()
+
+
+def test_wheel_over_a_column_scrolls_sideways(stage: Stage) -> None:
+    three(stage)
+    before = seen(columns(stage)[0])
+    at = QPointF(columns(stage)[2].view.mapTo(stage.window, QPoint(20, 20)))
+    QTest.wheelEvent(stage.window.windowHandle(), at, QPoint(240, 0))
+    assert seen(columns(stage)[0]) > before
+
+
+def test_answer_in_focus_stays_in_sight_when_the_window_gets_narrower(stage: Stage) -> None:
+    pane = three(stage)
+    last = columns(stage)[3]
+    pane.focus_answer(last.item.key)
     stage.window.resize(*NARROW)
     stage.settle()
-    assert pane.has_tabs
-    assert [pane.tabs.tabText(at) for at in range(2)] == ["Answer 2 …", "Answer 3 …"]
-    second = columns(stage)[1]
-    write(stage, " ship", " ship")
-    assert shown_texts(stage) == ["Red ship"]
-    assert second.view.text_of(second.item.key) == "Blue", "a hidden tab was laid out"
-    stage.engine.turn_to(2)
-    stage.engine.think("Hm.")
-    finish(stage, 1)
-    pane.tabs.setCurrentIndex(1)
-    flush(stage)
-    assert shown_texts(stage) == ["Blue ship"]
-    assert second.item.item.reasoning == "Hm."
-    finish(stage, 1)
-    assert [pane.tabs.tabText(at) for at in range(2)] == ["Answer 2", "Answer 3"]
-    stage.window.resize(1180, 780)
-    stage.settle()
-    assert shown_texts(stage) == ["Red ship", "Blue ship"]
+    assert seen(last) == last.width()
 
 
 def test_use_this_answer_shows_it_stops_the_others_and_can_be_undone(stage: Stage) -> None:
     stage.chat("A boat?", "Yes.")
     pane = regenerate(stage, 3)
     write(stage, "Red", "Blue", "Green")
-    columns(stage)[1].use.click()
+    begun(stage)[1].use.click()
     stage.settle()
     assert not pane.isVisible()
     assert stage.pane.view.isVisible()
@@ -154,14 +190,14 @@ def test_use_this_answer_shows_it_stops_the_others_and_can_be_undone(stage: Stag
 def test_keys_move_between_columns_and_return_uses_the_one_in_focus(stage: Stage) -> None:
     pane = three(stage)
     assert stage.composer.edit.hasFocus(), "the columns took the focus from the composer"
-    assert pane.focused is columns(stage)[0]
+    assert pane.focused is begun(stage)[0]
     stage.run(CommandId.NEXT_VERSION)
-    second = columns(stage)[1]
+    second = begun(stage)[1]
     assert second.view.hasFocus()
     stage.run(CommandId.COPY_LAST)
     assert QGuiApplication.clipboard().text() == "A blue boat."
     assert second.use.property("kind") == "primary"
-    assert columns(stage)[0].use.property("kind") is None
+    assert begun(stage)[0].use.property("kind") is None
     stage.run(CommandId.NEXT_VERSION)
     assert not stage.window.commands[CommandId.NEXT_VERSION].isEnabled()
     stage.run(CommandId.PREVIOUS_VERSION)
@@ -207,7 +243,7 @@ def test_answers_cover_an_editor_whose_text_stays(stage: Stage) -> None:
     (field,) = (one for one in stage.pane.view.findChildren(MessageEdit) if one.isVisible())
     QTest.keyClicks(field, " Or a ship?")
     regenerate(stage, 2)
-    first = columns(stage)[0].view
+    first = begun(stage)[0].view
     assert first.hasFocus()
     QTest.keyClick(stage.edit, Key.Key_Escape)
     stage.settle()
@@ -224,7 +260,7 @@ def test_the_line_is_hidden_while_the_only_running_answer_is_on_show(stage: Stag
     assert stage.pane.answers_line.isHidden()
     stage.answer(".")
     regenerate(stage, 2)
-    columns(stage)[0].use.click()
+    begun(stage)[0].use.click()
     stage.settle()
     assert stage.pane.answers_line.isHidden(), "an answer that was stopped counts as being written"
 
@@ -274,7 +310,7 @@ def test_a_queued_message_follows_the_answer_that_was_used(stage: Stage) -> None
     regenerate(stage, 2)
     write(stage, "Red", "Blue")
     stage.send("And a plane?")
-    columns(stage)[1].use.click()
+    begun(stage)[1].use.click()
     stage.settle()
     stage.answer(" ship")
     assert stage.texts[-3:-1] == ["Blue ship", "And a plane?"]
@@ -299,39 +335,30 @@ def test_stop_ends_one_answer_and_the_command_stops_all(stage: Stage) -> None:
     stage.chat("A boat?", "Yes.")
     pane = regenerate(stage, 3)
     write(stage, "Red", "Blue", "Green")
-    assert columns(stage)[1].again.accessibleName() == "Stop"
-    columns(stage)[1].again.click()
+    assert begun(stage)[1].again.accessibleName() == "Stop"
+    begun(stage)[1].again.click()
     stage.settle()
-    assert [one.item.is_running for one in columns(stage)] == [True, False, True]
-    assert not columns(stage)[1].again.isEnabled(), "another answer is still being written"
+    assert [one.item.is_running for one in begun(stage)] == [True, False, True]
+    assert not begun(stage)[1].again.isEnabled(), "another answer is still being written"
     stage.run(CommandId.STOP)
     assert not stage.rig.turns.replies_in(stage.current)
     assert pane.isVisible()
-    columns(stage)[0].again.click()
+    begun(stage)[0].again.click()
     stage.settle()
-    assert len(columns(stage)) == 4
-    assert columns(stage)[3].item.is_running
+    assert len(begun(stage)) == 4
+    assert begun(stage)[3].item.is_running
 
 
 def test_answer_that_was_stopped_without_text_cannot_be_used(stage: Stage) -> None:
     stage.chat("A boat?", "Yes.")
     pane = regenerate(stage, 3)
     write(stage, "Red", "Blue")
-    columns(stage)[2].again.click()
+    begun(stage)[2].again.click()
     stage.settle()
-    assert [one.use.isEnabled() for one in columns(stage)] == [True, True, False]
-    QTest.keyClick(columns(stage)[2], Qt.Key.Key_Return)
+    assert [one.use.isEnabled() for one in begun(stage)] == [True, True, False]
+    QTest.keyClick(begun(stage)[2], Qt.Key.Key_Return)
     stage.settle()
     assert pane.isVisible()
-
-
-def test_versions_before_the_answers_stay_away_when_the_first_is_stopped(stage: Stage) -> None:
-    stage.chat("A boat?", "Yes.")
-    stage.engine.hold_start = True
-    regenerate(stage, 3)
-    stage.rig.chat.stop_reply(columns(stage)[0].item.key)
-    stage.settle()
-    assert [one.item.name for one in columns(stage)] == ["Answer 2", "Answer 3"]
 
 
 def test_marked_words_are_those_that_the_answer_in_focus_does_not_have(stage: Stage) -> None:
@@ -342,19 +369,21 @@ def test_marked_words_are_those_that_the_answer_in_focus_does_not_have(stage: St
     finish(stage, 2)
     pane.mark.click()
 
-    def marked(column: AnswerColumn) -> list[Range]:
-        return [one for row in column.view.marked_words for one in row]
-
     def is_underlined(column: AnswerColumn) -> bool:
         image = column.view.viewport().grab(QRect(0, 0, 200, 80)).toImage()
         ink = QColor(stage.theme.colors.must_read.ink)
         points = product(range(image.width()), range(image.height()))
         return any(image.pixelColor(x, y) == ink for x, y in points)
 
-    first, second = columns(stage)
+    first, second = begun(stage)
     assert marked(first) == []
     assert marked(second) == [Range(2, 6)]
+    assert pane.mark.text() == "Differences from Answer 2"
     pane.step(1)
+    assert (marked(first), marked(second)) == ([Range(2, 5)], [])
+    assert pane.mark.text() == "Differences from Answer 3"
+    stage.window.resize(*NARROW)
+    stage.settle()
     assert (marked(first), marked(second)) == ([Range(2, 5)], [])
     stage.run(CommandId.ZOOM_IN)
     stage.run(CommandId.DARK)
@@ -362,6 +391,24 @@ def test_marked_words_are_those_that_the_answer_in_focus_does_not_have(stage: St
     assert not is_underlined(second)
     pane.mark.click()
     assert marked(first) == []
+    assert pane.mark.text() == "Mark Differences"
+
+
+def test_words_are_marked_once_both_answers_are_finished(stage: Stage) -> None:
+    stage.chat("A boat?", "A boat.")
+    pane = regenerate(stage, 2)
+    write(stage, "A red boat.", "A blue boat.")
+    finish(stage, 1)
+    pane.mark.click()
+    old, first, second = columns(stage)
+    assert pane.mark.text() == "Differences from Answer 2"
+    assert [marked(one) for one in (old, first, second)] == [[], [], []]
+    stage.engine.turn_to(1)
+    pane.focus_answer(second.item.key)
+    assert pane.mark.text() == "Mark Differences", "the answer in focus is being written"
+    finish(stage, 1)
+    assert pane.mark.text() == "Differences from Answer 3"
+    assert [marked(one) for one in (old, first, second)] == [[], [Range(2, 5)], []]
 
 
 def test_versions_are_shown_side_by_side_from_the_buttons_of_an_answer(stage: Stage) -> None:
@@ -407,7 +454,7 @@ def test_each_column_is_a_named_group_and_each_end_is_announced(stage: Stage) ->
     texts.clear()
     regenerate(stage, 2)
     write(stage, "Red", "Blue")
-    interface = QAccessible.queryAccessibleInterface(columns(stage)[1])
+    interface = QAccessible.queryAccessibleInterface(begun(stage)[1])
     assert interface.role() is QAccessible.Role.Grouping
     assert interface.text(QAccessible.Text.Name) == "Answer 3"
     stage.engine.turn_to(2)
@@ -429,7 +476,7 @@ def test_actions_of_screen_readers_concern_the_answer_of_the_column(stage: Stage
     why = stage.pane.transcript.why_requested
     why.disconnect()  # the window that answers
     why.connect(note)
-    first, second = columns(stage)
+    first, second = begun(stage)
     second.view.click_actions.act(0, RowAction.STOP)
     stage.settle()
     assert [first.item.is_running, second.item.is_running] == [True, False]
@@ -445,7 +492,7 @@ def test_a_long_answer_stays_at_its_first_line_in_a_low_column(stage: Stage) -> 
         stage.engine.write("A line.\n\n")
         flush(stage)
     finish(stage, 2)
-    view = columns(stage)[0].view
+    view = begun(stage)[0].view
     assert view.verticalScrollBar().value() < 40
     jump = view.findChild(JumpButton)
     assert jump is not None

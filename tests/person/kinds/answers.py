@@ -110,11 +110,11 @@ def side_by_side(person: Person) -> bool:
 
 
 def _columns(person: Person) -> list[AnswerColumn]:
-    """Return the visible columns of several answers."""
+    """Return the columns of several answers that are in sight as a whole."""
     pane = person.pane.reading.pane
     if pane is None or not person.pane.reading.is_open:
         return []
-    return [column for column in pane.columns if column.isVisible()]
+    return [one for one in pane.columns if one.visibleRegion().boundingRect() == one.rect()]
 
 
 def _one_more(person: Person, before: int) -> bool:
