@@ -22,7 +22,7 @@ class PicturePrice:
 
     @property
     def text(self) -> str:
-        """The price, such as "1,200 tokens · 5 s". A time that nobody notices is left out."""
+        """The tokens and the time: 1,200 tokens · 5 s. A time below INSTANT_S is left out."""
         tokens = units.tokens(self.num_tokens)
         if self.time is None or self.time.most < INSTANT_S:
             return tokens

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -117,14 +118,14 @@ def test_dot_of_a_draft_is_not_that_of_its_part_that_was_read(
     real.edit.setPlainText("Tell me about radix trees and all their relatives. " * 400)
     real.window.pane.flush()
     bridge = real.core.bridge
-    with qtbot.waitSignal(bridge.idle_changed, check_params_cb=lambda one: _is_part(one, draft)):
+    with qtbot.waitSignal(bridge.idle_changed, check_params_cb=partial(_is_part, draft)):
         pass
     real.core.preferences.change(read_ahead=False)
     qtbot.waitUntil(lambda: any(one.conversation_id == draft for one in _chats(real)))
     assert states.of(draft) is ChatState.UNREAD
 
 
-def _is_part(event: object, chat: ConversationId) -> bool:
+def _is_part(chat: ConversationId, event: object) -> bool:
     return (
         isinstance(event, IdleWorking)
         and event.conversation_id == chat
