@@ -20,6 +20,9 @@ from tests.fakes.stage import Stage
 @pytest.fixture
 def stage(qapp: QApplication, tmp_path: Path) -> Iterator[Stage]:
     stage = Stage(tmp_path, sees=True)
+    # The pictures that are used at the start are never swept. Tests attach theirs later.
+    timer = stage.core.unused_pictures._timer  # pyright: ignore[reportPrivateUsage]
+    stage.wait_until(timer.isActive)
     yield stage
     stage.close()
 
