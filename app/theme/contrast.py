@@ -126,7 +126,7 @@ MARK_PAIRS = (
     *_marks("link", "canvas"),
     *_marks("error.ink", "error.tint"),
     *_marks("must_read.ink", "canvas", "user_bubble"),
-    *_marks("instant.ink", "canvas"),
+    *_marks("instant.ink", "canvas", "sidebar", "selected"),
     *_marks("on_disk.ink", "canvas"),
     *_marks("canvas", "text"),
     *_marks("on_accent", "accent"),

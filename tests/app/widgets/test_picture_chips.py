@@ -206,32 +206,34 @@ def test_small_picture_has_one_price_and_no_choice(stage: Stage, tmp_path: Path)
     assert chips(stage)[0].size_button.isHidden()
 
 
-def test_price_has_the_time_once_a_rate_is_measured(stage: Stage, photo: Path) -> None:
-    drop(stage, photo)
+def test_price_has_the_time_once_a_rate_is_measured(stage: Stage, large_photo: Path) -> None:
+    drop(stage, large_photo)
     rate = stage.core.reading_rate
     rate._pace.note(0, 1000, 4.0, 0.0)  # pyright: ignore[reportPrivateUsage]
     rate.changed.emit()
-    assert chip(stage).details.startswith("62 tokens · ")
+    assert chip(stage).details.startswith("1,198 tokens · ")
     assert chip(stage).details.endswith(" s")
 
 
-def test_price_has_no_time_that_nobody_notices(stage: Stage, photo: Path) -> None:
-    drop(stage, photo)
+def test_price_has_no_time_that_nobody_notices(stage: Stage, large_photo: Path) -> None:
+    drop(stage, large_photo)
     rate = stage.core.reading_rate
     rate._pace.note(0, 10_000, 1.0, 0.0)  # pyright: ignore[reportPrivateUsage]
     rate.changed.emit()
-    assert chip(stage).details == "1,199 tokens"
+    assert chip(stage).details == "1,198 tokens"
 
 
-def test_picture_of_a_message_that_is_instant_has_no_time_left(stage: Stage, photo: Path) -> None:
-    drop(stage, photo)
+def test_picture_of_a_message_that_is_instant_has_no_time_left(
+    stage: Stage, large_photo: Path
+) -> None:
+    drop(stage, large_photo)
     rate = stage.core.reading_rate
     rate._pace.note(0, 1000, 4.0, 0.0)  # pyright: ignore[reportPrivateUsage]
     stage.engine.num_cached = 10_000
     stage.type("What is it?")
     stage.pane.flush()
     stage.wait_until(lambda: stage.composer.caption == "Instant")
-    assert chip(stage).details == "1,199 tokens"
+    assert chip(stage).details == "1,198 tokens"
     small = next(one for one in chip(stage).sizes if one.size is PictureSize.SMALL)
     assert small.label.endswith(" s")
 
