@@ -297,6 +297,7 @@ class Core(QObject):
             self.chat,
             self.reading_rate,
         )
+        self.prompt_sizes.chat_counted.connect(self.chat_states.note_counted)
         self.branch_costs = BranchCosts(
             self.bridge, self.desk, self.turns, self.models, self.chat, self.reading_rate
         )

@@ -35,6 +35,7 @@ from app.controllers.requests import (
 from app.controllers.turns import Turns
 from app.conversation.attachments import Attachment
 from app.conversation.tree import Conversation, MessageNode, NodeId, has_messages, shown_path
+from app.viewmodels.chat_state import counted_state
 from app.viewmodels.reading import ToRead
 from engine.commands import Asked
 from engine.events import IdleWorking, ModelFacts
@@ -60,6 +61,8 @@ class PromptSizes(QObject):
     """The size of the next prompt, if it is known and a caption needs it."""
 
     changed = Signal()
+    # arguments: ConversationId on show without a draft, and its ChatState by the newest count
+    chat_counted = Signal(object, object)
 
     def __init__(  # noqa: PLR0913 (the size depends on each)
         self,
@@ -282,6 +285,7 @@ class PromptSizes(QObject):
             self.num_tokens = counted.num_tokens
             if not has_draft(self._desk.get(self._library.current)):
                 self._full = self._too_long
+                self.chat_counted.emit(self._library.current, counted_state(counted))
         self._set(counted)
 
     def _set(self, size: TokensCounted | None) -> None:
