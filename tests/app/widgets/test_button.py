@@ -104,7 +104,9 @@ def test_button_is_painted_again_when_the_pointer_leaves_it_for_a_menu(
     if is_icon:
         button = IconButton(theme, Icon.CLOSE, "Close", window)
         button.show()
-    QApplication.processEvents()  # paint what was shown
+    painted = _PaintedAfter(button, QEvent.Type.Paint)
+    button.update()
+    qtbot.waitUntil(lambda: painted.is_true)
     left = _PaintedAfter(button, QEvent.Type.Leave)
     # While a menu is open, Qt sends no HoverLeave, after which it would paint the button.
     QApplication.sendEvent(button, QEvent(QEvent.Type.Leave))
