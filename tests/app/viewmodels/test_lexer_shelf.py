@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from threading import Event
 
 import pytest
 
@@ -39,7 +40,10 @@ def poll(shelf: LexerShelf, growing: GrowingLexer) -> None:
 
 
 def test_language_is_available_after_loading(shelf: LexerShelf) -> None:
+    may_load = Event()
+    shelf._worker.submit(may_load.wait)  # pyright: ignore[reportPrivateUsage]
     assert shelf.language("Python") is Absent.LOADING
+    may_load.set()
     shelf.wait_done()
     assert shelf.language("python") == LoadedLanguage("Python", ".py")
 
