@@ -172,8 +172,8 @@ def _load(person: Person, conversation_id: ConversationId) -> Conversation:
 def _content(conversation: Conversation) -> Conversation:
     """Return the conversation without the values that may differ after a restart.
 
-    Left out are the draft, which is saved half a second after typing, and each answer's record of
-    its generation.
+    Left out are the draft, which is saved half a second after typing, each answer's record of its
+    generation, and the documents of its folder, which the app adds when it opens a chat.
     """
     nodes = {key: replace(node, generation=None) for key, node in conversation.nodes.items()}
-    return replace(conversation, draft="", nodes=nodes)
+    return replace(conversation, draft="", nodes=nodes, documents=())
