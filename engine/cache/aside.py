@@ -70,8 +70,8 @@ class Aside:
     ) -> list[Graft]:
         """Return the kept state that a prompt begins with, in the order of its tokens, and keep it no longer.
 
-        Empty if there is none, if the budget has no room for it, or if a part of the path before it was
-        evicted.
+        Empty if the prompt begins with none of it. Empty too, and the state is freed, if the budget has no
+        room for it, or if a part of the path before it was evicted.
 
         make_room: function that evicts until a number of bytes fits into the budget.
         """
@@ -80,8 +80,10 @@ class Aside:
         last = self._grafts[-1].run
         agreed = common_prefix_len(last.token_ids, prompt_ids)
         taken = [one for one in self._grafts if one.run.end <= agreed]
+        if not taken:
+            return []
         self.drop()
-        if not taken or not make_room(sum(one.nbytes for one in taken)):
+        if not make_room(sum(one.nbytes for one in taken)):
             return []
         return taken if stored_end(self._holdings, last) == self._start else []
 

@@ -277,6 +277,19 @@ def test_state_of_a_preview_that_is_not_sent_is_freed(open_tiny: OpenTiny, endin
     assert plan.num_fed > 1
 
 
+def test_state_of_a_preview_stays_after_a_request_that_begins_otherwise(
+    open_tiny: OpenTiny,
+) -> None:
+    client = open_tiny("qwen3_5")
+    ask(client, QUESTION)
+    request = replace(EDITED, max_tokens=20)
+    client.make_preview(request)
+    (preview,) = previews(client.run_until_idle())
+    ask(client, user("Another boat"))
+
+    assert run_request(client, continued(request, preview)).usage.plan.num_fed == 1
+
+
 def test_state_of_a_preview_is_not_used_without_the_state_before_it(open_tiny: OpenTiny) -> None:
     client = open_tiny("qwen3_5")
     answer = reply_of(ask(client, QUESTION))
