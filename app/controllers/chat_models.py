@@ -61,8 +61,8 @@ class ChatModels(QObject):
         """Return True if the user has chosen the model in use for the conversation."""
         return self._kept.get(conversation_id) == self._models.status.path
 
-    def offers_eyes(self, conversation_id: ConversationId) -> bool:
-        """Return True if the question offers a model that sees pictures, the conversation's own."""
+    def offers_seeing_model(self, conversation_id: ConversationId) -> bool:
+        """Return True if the user must choose, and the conversation's own model sees pictures."""
         generation = last_generation(self._desk.get(conversation_id))
         if generation is None or not self.must_ask(conversation_id):
             return False

@@ -36,6 +36,7 @@ MAX_ATTACHMENTS = 50  # of one message, without the documents of a folder
 MAX_DOCUMENTS = 50  # of one folder
 MAX_CHARS = 4_000_000  # longest text of one attachment: about a million tokens
 MAX_PICTURE_BYTES = 50 << 20  # of the file of a picture
+MAX_PIXELS: Final = 100_000_000  # of a picture's file; four bytes each: 400 MB
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _BACKTICKS = re.compile(r"`{3,}")

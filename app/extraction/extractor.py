@@ -86,12 +86,8 @@ class Extractor:
         Raises:
             RefusedFileError: the file cannot be attached.
         """
-        try:
-            answer = self._result(Frame({"open": str(path), "size": size.value}), report)
-        except RefusedFileError as refusal:
-            if refusal.why is not Refused.HEIF:
-                raise
-            answer = self._converted(_content_of(path), size)
+        call = Frame({"open": str(path), "size": size.value})
+        answer = self._result_or_converted(call, report, size, lambda: _content_of(path))
         if "picture" in answer.header:
             return _picture(path.name, answer, source=str(path))
         return _text(path, answer)
@@ -107,12 +103,9 @@ class Extractor:
         Raises:
             RefusedFileError: the content is no picture that can be decoded.
         """
-        try:
-            return _picture(name, self._decoded(content, size))
-        except RefusedFileError as refusal:
-            if refusal.why is not Refused.HEIF:
-                raise
-            return _picture(name, self._converted(content, size))
+        call = _decoding(content, size)
+        answer = self._result_or_converted(call, lambda _share: None, size, lambda: content)
+        return _picture(name, answer)
 
     def view(self, path: Path, size: PictureSize) -> tuple[Picture, bytes]:
         """Return another view of a stored picture, and its PNG file.
@@ -124,13 +117,23 @@ class Extractor:
         _original, view, _thumbnail = _parts(answer)
         return _attached_picture(answer, "0" * 64).view, view
 
-    def _converted(self, content: bytes, size: PictureSize) -> Frame:
-        """Return the answer about the content of a HEIC or AVIF file."""
-        return self._decoded(self._heif.jpeg(content), size)
+    def _result_or_converted(
+        self,
+        call: Frame,
+        report: Callable[[float], None],
+        size: PictureSize,
+        read: Callable[[], bytes],
+    ) -> Frame:
+        """Return the last answer to a call, or to that about the JPEG of a HEIC or AVIF file.
 
-    def _decoded(self, content: bytes, size: PictureSize) -> Frame:
-        call = Frame({"decode": True, "size": size.value}, content)
-        return self._result(call, lambda _share: None)
+        read: function that returns the content of the file, which may be HEIC or AVIF.
+        """
+        try:
+            return self._result(call, report)
+        except RefusedFileError as refusal:
+            if refusal.why is not Refused.HEIF:
+                raise
+        return self._result(_decoding(self._heif.jpeg(read()), size), report)
 
     def _result(self, call: Frame, report: Callable[[float], None]) -> Frame:
         """Return the last answer of the process to a call."""
@@ -173,6 +176,11 @@ class Extractor:
         except ChildEndedError:
             why = Refused.STOPPED if self._is_closed else too_complex
             raise RefusedFileError(why) from None
+
+
+def _decoding(content: bytes, size: PictureSize) -> Frame:
+    """Return the call to decode the content of a picture's file."""
+    return Frame({"decode": True, "size": size.value}, content)
 
 
 def _content_of(path: Path) -> bytes:

@@ -13,11 +13,10 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from app.conversation.attachments import MAX_PICTURE_BYTES
+from app.conversation.attachments import MAX_PICTURE_BYTES, MAX_PIXELS
 from app.extraction.refusal import Refused, RefusedFileError
 
 SIPS: Final = Path("/usr/bin/sips")
-MAX_PIXELS: Final = 100_000_000  # as for other pictures
 _WAIT_S: Final = 20.0  # a photo of 48 million pixels takes about 2 s
 _SIDES: Final = re.compile(r"^ *pixel(?:Width|Height): (\d{1,6})$", re.MULTILINE)
 

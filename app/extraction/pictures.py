@@ -15,14 +15,13 @@ from typing import Final
 
 from PIL import Image, ImageCms, ImageOps, TiffImagePlugin
 
-from app.conversation.attachments import MAX_PICTURE_BYTES, size_for, view_size
+from app.conversation.attachments import MAX_PICTURE_BYTES, MAX_PIXELS, size_for, view_size
 from app.extraction.picture_metadata import UnknownStructureError, orientation_of, without_metadata
 from app.extraction.refusal import Refused, RefusedFileError
 from app.settings import PictureSize
 from engine.types import picture_digest
 from engine.worker.frames import Frame
 
-MAX_PIXELS = 100_000_000  # four bytes each: 400 MB
 MAX_SIDE = 30_000
 THUMBNAIL_SIDE = 640
 _NUM_STEPS = 3

@@ -51,7 +51,7 @@ class UnseenPictures(ChoiceLine):
         card = seeing_model(core.models.cards)
         use = "" if card is None else models.use_model(card.title)
         get = commands.GET_MODELS if card is None else ""
-        if note and not core.chat_models.offers_eyes(core.library.current):
+        if note and not core.chat_models.offers_seeing_model(core.library.current):
             self.show_choices(note, Label(use, "" if card is None else card.title), Label(get))
         else:
             self.show_text("")

@@ -56,9 +56,8 @@ class Gemma4Tower:
         vision = config["vision_config"]
         self.opening, self.closing = tokens.begin, tokens.end
         self._config = config
-        self._pooled: int = vision.get(
-            "pooling_kernel_size", 3
-        )  # patches of a token, in each direction
+        # Number of patches of a token in each direction
+        self._pooled: int = vision.get("pooling_kernel_size", 3)
         self._side: int = vision["patch_size"] * self._pooled  # pixels of a token
         none, whole = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
         self._settings = ImageSettings.read(folder, Image.Resampling.BICUBIC, none, whole)

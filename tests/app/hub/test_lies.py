@@ -68,7 +68,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[LyingHub]:
 @pytest.fixture(scope="module")
 def client() -> Iterator[HubClient]:
     with pytest.MonkeyPatch.context() as patch:
-        # As app/hub/program.py does. Otherwise the first client sends a request to huggingface.co.
+        # app/hub/program.py sets this too. Otherwise the first client sends a request to huggingface.co.
         patch.setattr(constants, "HF_HUB_DISABLE_TELEMETRY", True)
         with HubClient() as client:
             yield client
