@@ -59,8 +59,8 @@ def test_rows_that_are_no_longer_on_show_are_not_asked_for(
     hub: FakeHub, make_details: Callable[[str], HubDetails], qtbot: QtBot
 ) -> None:
     details = make_details(hub.address)
-    details.want(IDS[:2])
-    details.want(IDS[2:])
+    for repo_id in IDS:
+        details.want([repo_id])
     assert set(details.all) == {IDS[0], IDS[2]}, "the first one is being asked for"
     qtbot.waitUntil(lambda: isinstance(details.all.get(IDS[2]), RepoDetails), timeout=60_000)
     details.want(IDS[2:])
