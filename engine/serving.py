@@ -13,7 +13,7 @@ A running request is in prefill until its prompt is fed completely, and in decod
 states, prefill and decode steps alternate. A decode step launches a forward pass, and may return
 before the device has computed it. A prefill step between two decode steps first waits for this
 pass. Publishing makes the state of a request available to later prompts through the prefix cache.
-The prompt of a request that others follow is published as soon as it is read (Request.follows).
+The prompt of several requests is published as soon as it is read (Request.shares_prompt).
 
 A request that finishes, or is cut off by `cancel` or `close`, emits RequestFinished, and its state
 is published. A request that fails emits RequestFailed, and the tokens that it fed are dropped. An
@@ -209,8 +209,7 @@ class Serving:
         if not is_alone:
             self._wait_for_decode()
             seconds = self._scheduler.piece_s
-        shares = self._waiting.is_followed(sequence.request)
-        read = partial(self.runner.read, sequence, seconds, shares=shares)
+        read = partial(self.runner.read, sequence, seconds)
         self._deliver(sequence, attempt("prefill", read))
 
     def _wait_for_decode(self) -> None:

@@ -239,6 +239,9 @@ class Request:
     # A request with the same messages. This one starts once the prompt of that one has been read, or
     # once that one has ended, and restores the whole prompt. None: it waits for no other request.
     follows: RequestId | None = None
+    # True if several requests have these messages. The first one that reads the prompt publishes it,
+    # also if the others have not been submitted yet.
+    shares_prompt: bool = False
     # Indices of the messages that only other models have read.
     foreign_messages: frozenset[int] = frozenset()
     # True if an earlier answer to the last message was cut off before its state was saved.

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from engine.errors import CancelledWaitingError, NoModelError
 from engine.events import Event, RequestFailed, RequestQueued, Submit, WaitReason
 from engine.scheduler import ScheduledRequest, Scheduler
-from engine.types import ConversationId, Request, RequestId
+from engine.types import ConversationId, RequestId
 
 
 class WaitingRequests:
@@ -52,10 +52,6 @@ class WaitingRequests:
         if submit is not None:
             self._submits.remove(submit)
         return submit
-
-    def is_followed(self, request: Request) -> bool:
-        """Return True if a request waits for the prompt of a running one."""
-        return any(submit.request.follows == request.prompt_of for submit in self._submits)
 
     def cancel(self, request_id: RequestId) -> None:
         """Remove a waiting request and emit RequestFailed. Do nothing if it is not in the queue."""

@@ -200,7 +200,8 @@ class ScriptPlayer:
         requests = list[Request]()
         for turn in turns:
             follows = requests[0].request_id if requests else None
-            requests.append(replace(self._request(step, turn), follows=follows))
+            request = replace(self._request(step, turn), follows=follows)
+            requests.append(replace(request, shares_prompt=bool(more)))
         if len(turns) == 1:
             begun, requests[0] = self._begun(turns[0], requests[0])
             turns = (begun,)

@@ -60,13 +60,14 @@ def make_request(  # noqa: PLR0913 (values with defaults)
     new_seed: int,
     cards: Cards,
     follows: RequestId | None = None,
+    shares_prompt: bool = False,
 ) -> Request:
     """Return the engine request for a turn.
 
     A reply that is continued or begins with a preview keeps its seed and thinking option. Any other
     reply gets the seed of `setup`, or `new_seed` if `setup` has none. Several answers to one message have
     seeds in a row. `cards` are the models on this machine. `follows` is the request of the first of
-    several answers.
+    several answers, whose requests share their prompt.
     """
     begun = _begun(turn)
     sampling = setup.sampling(replace(facts.default_sampling, seed=new_seed))
@@ -81,6 +82,7 @@ def make_request(  # noqa: PLR0913 (values with defaults)
         request_id=request_id,
         conversation_id=answer_id(turn.conversation.conversation_id, turn.answer),
         follows=follows,
+        shares_prompt=shares_prompt,
         messages=turn.messages,
         new_messages=turn.new_messages,
         is_unsaved=turn.is_unsaved,

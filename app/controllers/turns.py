@@ -295,7 +295,7 @@ class Turns(QObject):
             setup = replace(setup, faster_answers=self._preferences.value.faster_answers)
         # Several answers to a message: the engine reads the prompt for the first, and the others follow.
         turns = self._turns_of(running.conversation_id)
-        first = next(one for one in turns if not one.has_started)
+        first, *others = (one for one in turns if not one.has_started)
         request = make_request(
             running.request_id,
             running.turn,
@@ -304,6 +304,7 @@ class Turns(QObject):
             new_seed=self._origin.new_seed(),
             cards=self._models.cards,
             follows=None if first is running else first.request_id,
+            shares_prompt=bool(others),
         )
         running.facts = facts
         running.submitted_at = self._origin.tick()

@@ -75,6 +75,7 @@ def request_of(chat: ChatRequest, model: ModelFacts, placed: PlacedChat) -> Requ
         request_id=RequestId(f"{SERVER_PREFIX}{uuid.uuid4().hex}"),
         conversation_id=placed.conversation_id,
         follows=chat.follows,
+        shares_prompt=chat.num_answers > 1,
         messages=placed.messages,
         new_messages=placed.new_messages,
         sampling=replace(model.default_sampling, **{**chat.sampling, "seed": seed_of(chat)}),

@@ -107,18 +107,14 @@ class Runner:
             self._decoder.attach(sequence)
         return sequence
 
-    def read(
-        self, sequence: Sequence, seconds: float = math.inf, *, shares: bool = False
-    ) -> list[Event]:
+    def read(self, sequence: Sequence, seconds: float = math.inf) -> list[Event]:
         """Feed a chunk of the prompt, or compute a part of a chunk for about `seconds`.
 
         After the last chunk, the sequence is decoded from the next step on.
-
-        shares: True to publish the prompt once it is read, for requests with the same messages.
         """
         sequence.logits = sequence.prefill.step(sequence.room, seconds)
         if sequence.logits is not None:
-            if shares and not sequence.lease.side:
+            if sequence.request.shares_prompt and not sequence.lease.side:
                 self._cache.publish_prompt(sequence.lease)
             self._decoder.attach(sequence)
             return []

@@ -67,8 +67,8 @@ def run(
     """Submit requests together and return their ends, in the order of the requests."""
     first = requests[0]
     for request in requests:
-        if follow and request is not first:
-            request = replace(request, follows=first.request_id)
+        follows = first.request_id if follow and request is not first else None
+        request = replace(request, follows=follows, shares_prompt=follow)
         client.send(Submit(request, time.perf_counter()))
     while client.core.step(wait=False):
         pass

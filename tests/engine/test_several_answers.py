@@ -9,7 +9,14 @@ from dataclasses import replace
 import pytest
 
 from engine.cache.radix import path_run
-from engine.events import Cancel, PrefillProgress, RequestFinished, RequestStarted, Submit
+from engine.events import (
+    Cancel,
+    PrefillProgress,
+    RequestFinished,
+    RequestStarted,
+    Submit,
+    TextDelta,
+)
 from engine.types import (
     DOCUMENTS_PREFIX,
     ConversationId,
@@ -40,6 +47,7 @@ def several(count: int, *messages: Message) -> list[Request]:
             request_id=name,
             conversation_id=answer_id(CHAT, number),
             follows=None if number == 1 else names[0],
+            shares_prompt=count > 1,
             messages=messages,
             new_messages=frozenset({len(messages) - 1}),
             sampling=SamplingParams(temperature=0.9, seed=number),
@@ -87,8 +95,31 @@ def test_several_answers_read_the_prompt_once_and_equal_answers_given_alone(
     assert [num_fed(one) for one in ours] == [prompt_len, 0, 0, 0]
     hold_to_the_oracle(client, name, requests)
     for request, answer in zip(requests, ours, strict=True):
-        single = replace(request, follows=None, conversation_id=ConversationId(request.request_id))
+        single = replace(
+            request,
+            follows=None,
+            shares_prompt=False,
+            conversation_id=ConversationId(request.request_id),
+        )
         assert answers_to(alone, [single])[0].reply == answer.reply
+
+
+def test_answers_that_are_submitted_after_the_prompt_was_read_restore_it(
+    open_tiny: OpenTiny,
+) -> None:
+    client = open_tiny(cell_len=64)
+    first, *others = several(3, QUESTION)
+    client.send(Submit(first, time.perf_counter()))
+    events = [client.next_event()]
+    while not isinstance(events[-1], TextDelta):
+        events.append(client.next_event())
+    for request in others:
+        client.send(Submit(request, time.perf_counter()))
+    events += client.run_until_idle()
+    ended = {one.request_id: one for one in events if isinstance(one, RequestFinished)}
+
+    assert [num_fed(ended[one.request_id]) for one in others] == [0, 0]
+    hold_to_the_oracle(client, "qwen3_5", [first, *others])
 
 
 @pytest.mark.parametrize(("name", "kept"), [("qwen3_5", 3), ("llama", 1)])
