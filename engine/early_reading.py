@@ -21,33 +21,39 @@ _CHUNK_BYTES = 4 << 20
 
 
 class EarlyReading:
-    """A thread that reads the files of one model until it is stopped.
+    """Two threads that read the files of one model until they are stopped.
 
-    It also starts the worker process, which imports libraries of its own.
+    One reads the weights. The other starts the worker process, which imports libraries of its own, and
+    lets it read the tokenizer.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._is_stopped = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._has_started = False
 
     def start(self, folder: Path) -> None:
-        """Begin to read the weight files in a folder. Do nothing after the first call, or `stop`."""
+        """Begin to read the files in a folder. Do nothing after the first call, or `stop`."""
         with self._lock:
-            if self._thread is None and not self._is_stopped.is_set():
-                self._thread = threading.Thread(
-                    target=self._run, args=(folder,), name="early reading", daemon=True
-                )
-                self._thread.start()
+            if self._has_started or self._is_stopped.is_set():
+                return
+            self._has_started = True
+        for target in (self._read_weights, self._read_tokenizer):
+            threading.Thread(
+                target=target, args=(folder,), name="early reading", daemon=True
+            ).start()
 
     def stop(self) -> None:
-        """End the reading after the current piece, without waiting for it."""
+        """End the reading of weights after the current piece, without waiting for it."""
         with self._lock:
             self._is_stopped.set()
 
-    def _run(self, folder: Path) -> None:
+    def _read_tokenizer(self, folder: Path) -> None:
+        path = folder / "tokenizer.json"
         # The load of the model reports the error.
-        attempt("starting the worker process early", shared_worker().start)
+        attempt("reading the tokenizer early", lambda: shared_worker().rehearse_tokenizer(path))
+
+    def _read_weights(self, folder: Path) -> None:
         nbytes = read_through(folder, self._is_stopped)
         log.info("%.0f MB of the model were read during the imports", nbytes / 1e6)
 

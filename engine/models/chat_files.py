@@ -28,11 +28,12 @@ from engine.chat.pictures import PictureRules, PictureTokens
 from engine.chat.prompt_builder import PromptBuilder
 from engine.chat.segments import Renderer
 from engine.chat.tokenizer import ChatTokenizer, Markers
-from engine.errors import ModelFolderError, TemplateError, TemplateLimitError, TokenizerError
+from engine.errors import ModelFolderError, TemplateError, TemplateLimitError
 from engine.model_titles import folder_title
-from engine.models.isolated import CallParser, IsolatedEncoder, IsolatedRenderer, rehearse_tokenizer
+from engine.models.isolated import CallParser, IsolatedEncoder, IsolatedRenderer
 from engine.models.renderer import SOME_PICTURE, FunctionRenderer
 from engine.types import Message, Role
+from engine.worker.process import WorkerError, shared_worker
 
 log = logging.getLogger(__name__)
 
@@ -69,8 +70,8 @@ class ChatFiles:
             Exception: mlx-lm cannot read config.json or generation_config.json.
         """
         try:
-            rehearse_tokenizer(path / "tokenizer.json")
-        except TokenizerError as error:
+            shared_worker().rehearse_tokenizer(path / "tokenizer.json")
+        except (OSError, WorkerError) as error:
             cause = f"The tokenizer of {folder_title(path)} can’t be read. {error}"
             raise ModelFolderError(cause) from error
         wrapper = _load_tokenizer(path)

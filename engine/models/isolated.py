@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Mapping, Sequence, Set
-from pathlib import Path
 from typing import Any, cast
 
 from tokenizers import Tokenizer
@@ -21,7 +20,7 @@ from engine.errors import (
 )
 from engine.types import Message, ToolCall
 from engine.worker.frames import Frame, pack_texts, unpack_texts
-from engine.worker.process import SETUP_S, WorkerEndedError, WorkerError, shared_worker
+from engine.worker.process import WorkerEndedError, WorkerError, shared_worker
 
 # Seconds that a call may take, and seconds more for each character. Both are far above what any
 # sensible template or tokenizer takes: 1e-6 s for each character to encode.
@@ -32,18 +31,6 @@ _CHARACTER_S = 1e-5
 _LONG_TEXT = 1_000_000
 # Most characters of a tool call and the tools of its request. A model writes 100,000 in hours.
 _MAX_CALL_LEN = 4_000_000
-
-
-def rehearse_tokenizer(path: Path) -> None:
-    """Read a tokenizer.json in the worker process, before this process reads it.
-
-    Raises:
-        TokenizerError: reading the file exceeds a limit, or tokenizers cannot read it.
-    """
-    try:
-        shared_worker().run(Frame({"rehearse": str(path)}), SETUP_S)
-    except WorkerError as error:
-        raise TokenizerError(str(error)) from error
 
 
 class IsolatedRenderer(Renderer):

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from functools import cache
 from itertools import count
+from pathlib import Path
 from weakref import finalize
 
 from engine.worker.child import ChildEndedError, ChildProcess
@@ -43,6 +44,8 @@ class Worker:
         # Objects that the running process has, and objects that it may drop.
         self._held: set[int] = set()
         self._dropped: deque[int] = deque()
+        # The tokenizer.json that was read last without an error: path, bytes and time of change.
+        self._rehearsed: tuple[Path, int, int] | None = None
 
     @property
     def process_id(self) -> int | None:
@@ -104,6 +107,23 @@ class Worker:
         with self._lock:
             self._drop_ended()
             return self._run(frame, limit_s)
+
+    def rehearse_tokenizer(self, path: Path) -> None:
+        """Read a tokenizer.json in the process, before this process reads it.
+
+        The file is not read again until it changes, or another one is read.
+
+        Raises:
+            OSError: there is no such file.
+            WorkerError: reading the file exceeds a limit, or tokenizers cannot read it.
+        """
+        with self._lock:
+            status = path.stat()
+            file = path, status.st_size, status.st_mtime_ns
+            if file != self._rehearsed:
+                self._rehearsed = None
+                self.run(Frame({"rehearse": str(path)}), SETUP_S)
+                self._rehearsed = file
 
     def new_number(self, owner: object) -> int:
         """Return a number for an object of the process, which is dropped together with owner."""

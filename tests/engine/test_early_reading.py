@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import threading
 from pathlib import Path
 
 import pytest
 
 from engine.early_reading import EarlyReading, read_through
-from engine.worker.process import Worker
+from engine.worker.process import shared_worker
+from tests.fakes.tiny_model import train_tokenizer
+
+
+def join_threads() -> None:
+    for thread in threading.enumerate():
+        if thread.name == "early reading":
+            thread.join()
 
 
 def test_reading_covers_all_plain_weight_files(tmp_path: Path) -> None:
@@ -42,20 +50,30 @@ def test_start_after_the_stop_starts_no_thread(tmp_path: Path) -> None:
     assert "early reading" not in {thread.name for thread in threading.enumerate()}
 
 
+def test_tokenizer_is_read_in_the_worker_process(tmp_path: Path) -> None:
+    train_tokenizer().save(str(tmp_path / "tokenizer.json"))
+    EarlyReading().start(tmp_path)
+    join_threads()
+    worker = shared_worker()
+    worker.close()
+    worker.rehearse_tokenizer(tmp_path / "tokenizer.json")
+
+    assert worker.process_id is None, "the file is read again"
+
+
 def test_worker_that_cannot_start_early_is_only_logged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fail(_: Worker) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
     reported: list[object] = []
     monkeypatch.setattr(threading, "excepthook", reported.append)
-    monkeypatch.setattr(Worker, "start", fail)
-    early = EarlyReading()
-    early.start(tmp_path)
-    for thread in threading.enumerate():
-        if thread.name == "early reading":
-            thread.join()
+    shared_worker().close()
+    monkeypatch.setattr(subprocess, "Popen", fail)
+    (tmp_path / "tokenizer.json").write_bytes(b"{}")
+    EarlyReading().start(tmp_path)
+    join_threads()
 
     assert reported == []
-    assert "starting the worker process early failed" in caplog.text
+    assert "reading the tokenizer early failed" in caplog.text

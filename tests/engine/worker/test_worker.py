@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 
 import psutil
 import pytest
@@ -15,7 +16,7 @@ from engine.models import isolated
 from engine.models.isolated import IsolatedEncoder, IsolatedRenderer
 from engine.models.renderer import JinjaRenderer
 from engine.types import Message, Role
-from engine.worker.process import shared_worker
+from engine.worker.process import WorkerError, shared_worker
 from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import TEMPLATES, Template, train_tokenizer
 
@@ -138,6 +139,26 @@ def test_dropped_tokenizer_leaves_the_worker_process() -> None:
     rendered("x")
 
     assert len(held - worker.held) >= 1
+
+
+def test_tokenizer_is_read_again_only_after_a_change(tmp_path: Path) -> None:
+    path, worker = tmp_path / "tokenizer.json", shared_worker()
+    train_tokenizer().save(str(path))
+    worker.rehearse_tokenizer(path)
+    worker.close()
+    worker.rehearse_tokenizer(path)
+    assert worker.process_id is None, "an unchanged file is read again"
+
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-10])
+    for _ in range(2):
+        with pytest.raises(WorkerError):
+            worker.rehearse_tokenizer(path)
+    path.write_bytes(whole)
+    worker.rehearse_tokenizer(path)
+    path.unlink()
+    with pytest.raises(FileNotFoundError):
+        worker.rehearse_tokenizer(path)
 
 
 def test_process_that_was_killed_while_it_rested_is_started_again() -> None:
