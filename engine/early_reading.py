@@ -11,9 +11,8 @@ import logging
 import threading
 from pathlib import Path
 
-from engine.errors import attempt
 from engine.plain_file import open_plain
-from engine.worker.process import shared_worker
+from engine.worker.process import WorkerError, shared_worker
 
 log = logging.getLogger(__name__)
 
@@ -49,9 +48,10 @@ class EarlyReading:
             self._is_stopped.set()
 
     def _read_tokenizer(self, folder: Path) -> None:
-        path = folder / "tokenizer.json"
-        # The load of the model reports the error.
-        attempt("reading the tokenizer early", lambda: shared_worker().rehearse_tokenizer(path))
+        try:
+            shared_worker().rehearse_tokenizer(folder / "tokenizer.json")
+        except (OSError, WorkerError) as error:  # the load of the model reports it
+            log.info("the tokenizer is not read early: %r", error)
 
     def _read_weights(self, folder: Path) -> None:
         nbytes = read_through(folder, self._is_stopped)

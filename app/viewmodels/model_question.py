@@ -6,6 +6,7 @@ from collections.abc import Container
 from dataclasses import dataclass
 
 from app.conversation.tree import Conversation, Generation
+from app.viewmodels import figures
 from app.viewmodels.models import ModelPhase, ModelStatus, shown_name
 from app.viewmodels.notes import MANY_TOKENS, last_generation
 from app.words import models as words
@@ -83,7 +84,7 @@ def model_question(
     in_use = shown_name(status, cards)
     cost = ""
     if unread is not None and unread >= MANY_TOKENS:
-        cost = words.would_read(in_use, unread)
+        cost = words.would_read(in_use, figures.about(unread))
     why_not = _why_not(generation, card, gone)
     return ModelQuestion(
         sentence=words.chat_used_but(name, why_not) if why_not else words.chat_used(name),

@@ -99,7 +99,7 @@ def stay_with(name: str) -> str:
 
 def would_read(name: str, num_tokens: int) -> str:
     """Return the cost of staying with the model of this name."""
-    return f"{name} would first read {units.tokens(num_tokens)}."
+    return f"{name} would first read about {units.tokens(num_tokens)}."
 
 
 def importing(*, name: str, percent: str) -> str:

@@ -15,7 +15,7 @@ from tests.fakes.tiny_model import Template
 
 # Highest number of objects that a deleted conversation may leave: its entry in the undo list, its
 # summary, its scroll position and a part of the measurements of a round.
-NUM_KEPT = 16
+NUM_KEPT = 10
 
 
 @pytest.mark.slow

@@ -307,7 +307,13 @@ _BY_THE_SCRIPT = {
     ReasonKind.REASONING_DROPPED,
     ReasonKind.REPLY_RENDERED,
 }
-_BY_THE_BUDGET = {ReasonKind.SNAPSHOT_EVICTED, ReasonKind.STATE_EVICTED, ReasonKind.PROMPT_END}
+# NOT_KEPT: a state that the budget has no room for is not captured, so it cannot be evicted later.
+_BY_THE_BUDGET = {
+    ReasonKind.SNAPSHOT_EVICTED,
+    ReasonKind.STATE_EVICTED,
+    ReasonKind.PROMPT_END,
+    ReasonKind.NOT_KEPT,
+}
 
 
 @pytest.mark.slow

@@ -95,7 +95,7 @@ def test_replies_with_drafts_of_the_head_equal_replies_without(
 
         assert ids_of(finished) == {one.request_id: wanted[one.request_id] for one in requests}
         assert sum(one.usage.drafted_tokens for one in finished.values()) > 20
-        assert share is None or sum(one.usage.accepted_tokens for one in finished.values()) > 4
+        assert share is None or sum(one.usage.accepted_tokens for one in finished.values()) > 2
         hold_to_the_oracle(client, "qwen3_5", requests)
         cache_of(client).check_invariants()
 

@@ -22,7 +22,7 @@ from tests.fakes.stage import Stage
 
 TINY, OTHER = card(), card("Other-4B", num_parameters=4_000_000_000)
 REPLY = "Hi. " * 100  # the fake engine counts 113 tokens with its question
-COST = "Other 4B would first read 112 tokens."
+COST = "Other 4B would first read about 110 tokens."
 
 
 @pytest.fixture(autouse=True)
