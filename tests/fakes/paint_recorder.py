@@ -40,6 +40,7 @@ TRANSLUCENT = ("inline_code",)
 NEAR = 3  # tolerance of each colour channel (0 to 255), for rounding
 OPAQUE = 250  # alpha (0 to 255) from which a colour counts as opaque
 NOTHING = QColor(1, 1, 1)  # colour of the pixels before anything is painted
+ICON_INKS = 4  # highest number of opaque colours of an icon
 # Positions along an outline (0 to 1) at which the background colour is read.
 POINTS = (0.05, 0.3, 0.55, 0.8)
 LINES = 2  # in pixels: only every second pixel row of a text is compared
@@ -317,7 +318,11 @@ class _RecordingPaintEngine(QPaintEngine):
         whole = pm if isinstance(pm, QImage) else pm.toImage()
         image = whole.copy(QRectF(sr).toRect())
         pixels = pixels_of(image)
-        for ink in np.unique(pixels[pixels >> 24 >= OPAQUE]).tolist():
+        inks = np.unique(pixels[pixels >> 24 >= OPAQUE]).tolist()
+        if len(inks) > ICON_INKS:  # a picture of the user, whose colours are no inks
+            self._painter.fillRect(QRectF(r), NOTHING)
+            return
+        for ink in inks:
             self._note(PaintKind.MARK, QColor(ink), QRectF(r).center(), "an icon")
         self._painter.drawImage(QRectF(r), image)
 
