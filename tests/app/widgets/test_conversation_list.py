@@ -208,13 +208,19 @@ def test_activity_of_a_row_without_a_rate_is_not_coloured(stage: Stage) -> None:
     stage.click_row("One")
     assert stage.row("Two").activity == "— tok/s"
     waiting = inks(stage, "Two")
+    colors = stage.theme.colors
+    stage.click_row("Two")
+    selected = inks(stage, "Two")
+    assert (colors.tertiary in waiting, colors.tertiary in selected) == (True, False)
+    assert colors.secondary in selected
+    stage.click_row("One")
     stage.engine.write("a ")
     stage.settle()
     stage.rig.origin.tick_s += 0.5
     stage.engine.write("b ")
     stage.settle()
     assert stage.row("Two").activity.endswith("tok/s")
-    ink = stage.theme.colors.instant.ink
+    ink = colors.instant.ink
     assert (ink in waiting, ink in inks(stage, "Two")) == (False, True)
 
 
