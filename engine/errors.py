@@ -160,6 +160,17 @@ class PictureError(UserFixableError):
     def of_blind_model(cls) -> PictureError:
         return cls("This model can’t see pictures.", advice="Choose a model that can.")
 
+    @classmethod
+    def of_narrow_picture(cls, width: int, height: int) -> PictureError:
+        cause = f"A picture of {width:,} by {height:,} pixels is too narrow for this model."
+        return cls(cause, advice="Cut it to a wider part.")
+
+    @classmethod
+    def of_folder(cls, fault: str) -> PictureError:
+        """Return the error of a model folder with `fault` settings: "no" or "wrong"."""
+        cause = f"The folder of this model has {fault} settings for pictures."
+        return cls(cause, advice="Download the model again, or choose another one.")
+
 
 class ContextFullError(UserFixableError):
     """The prompt does not fit the model's context."""

@@ -27,12 +27,13 @@ _TOWER: Final = (
     "num_hidden_layers",
     "patch_size",
 )
-_GEMMA4_TOWER: Final = tuple(key for key in _TOWER if key != "image_size")
+_TOWER_OF_ANY_SIZE: Final = tuple(key for key in _TOWER if key != "image_size")
 # Types of models whose pictures are read exactly (tests/engine/vision), and the fields of vision_config
 # that must be there.
 SEEING_TYPES: Final[Mapping[str, tuple[str, ...]]] = {
     "gemma3": _TOWER,
-    "gemma4": _GEMMA4_TOWER,
+    "gemma4": _TOWER_OF_ANY_SIZE,
+    "lfm2-vl": _TOWER_OF_ANY_SIZE,
     "mistral3": _TOWER,
     "qwen3_5": _QWEN_TOWER,
     "qwen3_5_moe": _QWEN_TOWER,

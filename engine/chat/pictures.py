@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from engine.cache.points import PointKind, ResumePoint
@@ -23,6 +23,8 @@ class PictureTokens:
     # Texts of the tokens between which config.json puts a picture; "" if it names none.
     begin: str = ""
     end: str = ""
+    # Ids of the tokens that may stand between the tiles of a picture, by their texts
+    markers: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 class PictureRules(Protocol):

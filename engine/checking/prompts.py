@@ -18,7 +18,7 @@ from engine.chat.pictures import PictureRules
 from engine.chat.quotes import map_calls, map_schema, parsed_tools
 from engine.chat.template import ChatTemplate, TemplateOptions
 from engine.chat.tokenizer import ChatTokenizer
-from engine.picture_ids import picture_spans
+from engine.picture_ids import has_pictures, picture_spans
 from engine.types import Message, Role
 
 Ids = tuple[int, ...]
@@ -50,6 +50,8 @@ def prompt_fault(
         return prompt_fault(
             template, tokenizer, prompt_ids[:above], messages[:-1], options, pictures
         )
+    if not has_pictures(prompt_ids) and not any(message.pictures for message in messages):
+        pictures = None  # reading the form of pictures may fail
     found_controls = _rendered_controls(tokenizer, prompt_ids, pictures)
     prompt_ids, shown = _without_pictures(tokenizer, prompt_ids, pictures)
     if shown != [pictures.ids(one) for m in messages for one in m.pictures if pictures is not None]:

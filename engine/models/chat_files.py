@@ -43,6 +43,7 @@ _END_TOKENS = (
     "[IMG_BREAK]",
     "[IMG_END]",
 )  # of a row of a picture, and of a picture of Mistral's models
+_MARKER = "<|img_"  # start of the tokens before the tiles of a picture of LFM2-VL
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,12 @@ class ChatFiles:
         if config["model_type"] == "mistral3" and not (row_end and picture_end):
             return None
         begin, end = (self.tokenizer.id_to_token(config.get(key) or 0) for key in _AROUND_KEYS)
-        return PictureTokens(placeholder, row_end, picture_end, begin or "", end or "")
+        markers = {
+            token.content: token_id
+            for token_id, token in self.tokenizer.get_added_tokens_decoder().items()
+            if token.content.startswith(_MARKER)
+        }
+        return PictureTokens(placeholder, row_end, picture_end, begin or "", end or "", markers)
 
     def prompts(self, vocab_size: int, pictures: PictureRules | None = None) -> PromptBuilder:
         """Return the builder of prompts for a model with `vocab_size` embeddings.

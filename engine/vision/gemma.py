@@ -25,11 +25,11 @@ from typing_extensions import override
 from engine.vision.image_settings import ImageSettings
 from engine.vision.tower import (
     AttentionInBlocks,
-    BlockAttention,
     EncodedPicture,
     PassContext,
     Patches,
     PictureLength,
+    SiglipAttention,
     TowerModule,
     import_part,
     patch_bytes,
@@ -127,18 +127,6 @@ class _Projector(nn.Module):
         return mx.fast.rms_norm(means, weight, self._eps) @ self.mm_input_projection_weight
 
 
-class _Attention(BlockAttention):
-    """The attention of SigLIP."""
-
-    def __init__(self, width: int, num_heads: int) -> None:
-        super().__init__(width, num_heads, bias=True)
-        self.out_proj = nn.Linear(width, width)
-
-    @override
-    def __call__(self, x: mx.array, _mask: None = None) -> mx.array:
-        return self.out_proj(self.attended(x))
-
-
 def make_gemma_tower(config: Mapping[str, Any]) -> nn.Module:
     """Return the tower and the projector of a config.json, with random weights."""
     vision = config["vision_config"]
@@ -146,6 +134,6 @@ def make_gemma_tower(config: Mapping[str, Any]) -> nn.Module:
     module: Any = nn.Module()
     module.vision_tower = import_part("gemma3.vision").VisionModel(parameters)
     for layer in module.vision_tower.vision_model.encoder.layers:
-        layer.self_attn = _Attention(vision["hidden_size"], vision["num_attention_heads"])
+        layer.self_attn = SiglipAttention(vision["hidden_size"], vision["num_attention_heads"])
     module.multi_modal_projector = _Projector(config)
     return module

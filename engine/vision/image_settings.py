@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 from PIL import Image
 
-from engine.catalog.model_config import as_settings, read_settings
+from engine.catalog.model_config import Settings, as_settings, read_settings
 from engine.errors import ModelFolderError
 
 Triple = tuple[float, float, float]
@@ -35,12 +35,8 @@ class ImageSettings:
         mean: Triple = (0.5, 0.5, 0.5),
         std: Triple = (0.5, 0.5, 0.5),
     ) -> ImageSettings:
-        """Read the settings of a model folder. The other arguments hold where it has none.
-
-        processor_config.json, which is newer, comes before preprocessor_config.json.
-        """
-        settings = as_settings(_read(folder / "processor_config.json").get("image_processor"))
-        settings = settings or _read(folder / "preprocessor_config.json")
+        """Read the settings of a model folder. The other arguments hold where it has none."""
+        settings = image_processor_settings(folder)
         size = as_settings(settings.get("size"))
         kind, factor = settings.get("resample"), settings.get("rescale_factor")
         longest, max_tokens = size.get("longest_edge"), settings.get("max_soft_tokens")
@@ -77,9 +73,23 @@ class ImageSettings:
         return (values - np.array(self.mean, np.float32)) / np.array(self.std, np.float32)
 
 
-def _read(path: Path) -> dict[str, object]:
+def image_processor_settings(folder: Path) -> Settings:
+    """Return the settings of a folder's image processor, or an empty object.
+
+    processor_config.json, which is newer, comes before preprocessor_config.json.
+    """
+    own = as_settings(processor_settings(folder).get("image_processor"))
+    return own or _read(folder / "preprocessor_config.json")
+
+
+def processor_settings(folder: Path) -> Settings:
+    """Return the content of processor_config.json, or an empty object."""
+    return _read(folder / "processor_config.json")
+
+
+def _read(path: Path) -> Settings:
     try:
-        return dict(read_settings(path))
+        return read_settings(path)
     except ModelFolderError:
         return {}
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +31,7 @@ from engine.vision.tower import (
     PictureLength,
     TowerModule,
     import_part,
+    like_text,
     patch_bytes,
 )
 
@@ -112,11 +112,7 @@ class MistralTower:
 
     def adapt(self, model: nn.Module) -> PassContext:  # noqa: ARG002 (of the interface)
         """Replace nothing: a picture is read like text."""
-
-        def of_pass(_shift: int, _picture: EncodedPicture | None) -> AbstractContextManager[None]:
-            return nullcontext()
-
-        return of_pass
+        return like_text
 
     def _grid(self, width: int, height: int) -> tuple[int, int]:
         """Return the rows and columns of tokens of a picture, without those that end rows."""

@@ -60,8 +60,7 @@ class QwenTower:
         try:
             rows, columns = self._processor._resolved_size(height, width)  # noqa: SLF001 (has no public name)
         except ValueError as error:
-            cause = f"A picture of {width:,} by {height:,} pixels is too narrow for this model."
-            raise PictureError(cause, advice="Cut it to a wider part.") from error
+            raise PictureError.of_narrow_picture(width, height) from error
         side = self._processor.patch_size * self._processor.merge_size
         rows, columns = rows // side, columns // side
         return PictureLength(rows * columns, max(rows, columns))

@@ -23,6 +23,7 @@ from engine.picture_ids import MAX_POSITIONS, picture_ids
 from engine.types import Picture
 from engine.vision.gemma import GemmaTower
 from engine.vision.gemma4 import Gemma4Tower
+from engine.vision.lfm2 import Lfm2Tower
 from engine.vision.mistral import MistralTower
 from engine.vision.pixels import beside, read_pixels
 from engine.vision.qwen import QwenTower
@@ -190,6 +191,8 @@ class Vision:
                 return GemmaTower(self._folder, self._config)
             case "gemma4":
                 return Gemma4Tower(self._folder, self._config, self._tokens)
+            case "lfm2-vl":
+                return Lfm2Tower(self._folder, self._config, self._model, self._tokens)
             case "mistral3":
                 ends = (self._tokens.row_end, self._tokens.picture_end)
                 return MistralTower(self._folder, self._config, self._model, ends)

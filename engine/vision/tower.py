@@ -1,6 +1,6 @@
 """Vision towers: pixels to embeddings. The interface of all kinds of towers, and what they share.
 
-qwen.py, gemma.py, gemma4.py and mistral.py have the kinds. The layers come from mlx-vlm. Engine thread only.
+The modules beside this one have the kinds. The layers come from mlx-vlm. Engine thread only.
 """
 
 # mlx.nn and mlx-vlm have few type annotations.
@@ -12,7 +12,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,6 +22,7 @@ from typing import Any, Protocol, cast
 import mlx.core as mx
 import numpy as np
 from mlx import nn
+from typing_extensions import override
 
 from engine.catalog.weights import TOWER_NAMES
 
@@ -57,7 +58,7 @@ class Patches:
     """A picture as the tower gets it."""
 
     values: np.ndarray  # its shape depends on the tower
-    grid: tuple[int, ...]  # number of pictures in time, of rows and of columns of patches
+    grid: tuple[int, ...]  # rows and columns of patches or tiles, as the tower needs them
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,8 +218,25 @@ class BlockAttention(nn.Module):
         return output.transpose(0, 2, 1, 3).reshape(1, num_patches, width)
 
 
+class SiglipAttention(BlockAttention):
+    """The attention of SigLIP."""
+
+    def __init__(self, width: int, num_heads: int) -> None:
+        super().__init__(width, num_heads, bias=True)
+        self.out_proj = nn.Linear(width, width)
+
+    @override
+    def __call__(self, x: mx.array, _mask: None = None) -> mx.array:
+        return self.out_proj(self.attended(x))
+
+
 def _attend_on_cpu(queries: mx.array, keys: mx.array, values: mx.array, scale: float) -> mx.array:
     return mx.fast.scaled_dot_product_attention(queries, keys, values, scale=scale)
+
+
+def like_text(_shift: int, _picture: EncodedPicture | None) -> AbstractContextManager[None]:
+    """Return the context of a pass of a model that reads pictures like text."""
+    return nullcontext()
 
 
 def patch_bytes(num_patches: int, hidden_size: int) -> int:

@@ -5,13 +5,11 @@ python -m tests.architectures.pictures
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
-from engine.chat.pictures import PictureTokens
 from engine.config import EngineConfig
 from engine.engine import prepare_libraries
 
@@ -28,7 +26,13 @@ differences are relative to the standard deviation of the logits; rounding gives
 restored state, an edit, another answer, an eviction and a restart, the bits are those of a run without cached state
 (`tests/engine/vision`). The tokens are those of the tiny towers.
 
-Other types get no pictures, and the app says so before a message is sent.
+LFM2-VL follows transformers where mlx-vlm differs: a folder whose `preprocessor_config.json` sets `do_image_splitting`
+or `use_thumbnail` to false gets no tiles or no small picture (mlx-vlm ignores these settings), one without `resample`
+gets the bilinear filter (mlx-vlm: bicubic), and all layers of the tower are used (mlx-vlm leaves out those behind
+`vision_feature_layer`).
+
+Other types get no pictures, and the app says so before a message is sent. Among them: `lfm2_vl`, `idefics3` and
+`smolvlm`. mlx-lm has no module of these names (it knows LFM2-VL only as `lfm2-vl`), so these models cannot be loaded.
 
 | type | text | one picture | three pictures | {sizes} |
 |---|---|---|---|---|---|
@@ -48,16 +52,15 @@ def main() -> int:
 
 def _rows(parent: Path) -> Iterator[str]:
     # They import MLX, whose libraries are prepared now.
-    from engine.vision.seeing import Vision  # noqa: PLC0415
+    from engine.models.loader import load_model  # noqa: PLC0415
     from tests.architectures.whole_models import difference_from_whole_model  # noqa: PLC0415
     from tests.fakes.seeing_configs import SEEING_NAMES  # noqa: PLC0415
     from tests.fakes.seeing_model import build_seeing  # noqa: PLC0415
-    from tests.fakes.tiny_model import make_model  # noqa: PLC0415
 
     for name in SEEING_NAMES:
         folder = build_seeing(parent / name, name)
-        config = json.loads((folder / "config.json").read_text("utf-8"))
-        vision = Vision(make_model(config), folder, config, PictureTokens(""), None)
+        vision = load_model(folder, lambda _done, _total: None).vision
+        assert vision is not None
         differences = (difference_from_whole_model(folder, number) for number in (0, 1, 3))
         cells = [f"`{name}`", *(f"{one:.0e}" for one in differences)]
         yield (

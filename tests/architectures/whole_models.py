@@ -16,14 +16,16 @@ import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any, cast
 
 import mlx.core as mx
 from mlx_lm.models.cache import make_prompt_cache
 from PIL import Image
+from tokenizers import Tokenizer
 from transformers.models.gemma3.image_processing_pil_gemma3 import Gemma3ImageProcessorPil
 from transformers.models.gemma4.image_processing_pil_gemma4 import Gemma4ImageProcessorPil
+from transformers.models.lfm2_vl.processing_lfm2_vl import Lfm2VlProcessor
 
 from engine.models.compare import relative_difference
 from engine.models.loader import LoadedModel, load_model
@@ -32,7 +34,7 @@ from engine.runner.chunks import plan_chunks
 from engine.types import Message, Picture, Role
 from engine.vision.pixels import read_pixels
 from engine.vision.qwen import QwenTower, make_qwen_tower
-from tests.fakes.seeing_configs import WINDOW
+from tests.fakes.seeing_configs import SEEING_KINDS, WINDOW
 from tests.fakes.seeing_model import write_picture
 
 
@@ -102,7 +104,8 @@ def theirs(
     """Return the logits of all tokens by mlx-vlm, of shape (L, V)."""
     config = json.loads((folder / "config.json").read_text())
     with whole_packages():
-        part: Any = importlib.import_module(f"mlx_vlm.models.{config['model_type']}")
+        name = config["model_type"].replace("-", "_")
+        part: Any = importlib.import_module(f"mlx_vlm.models.{name}")
     settings = part.ModelConfig.from_dict(config)
     if isinstance(settings.text_config, dict):
         settings.text_config = part.TextConfig.from_dict(config["text_config"])
@@ -120,6 +123,8 @@ def theirs(
     paths = [folder / f"{one.digest}.png" for one in pictures]
     images = [opened_image(path) for path in paths]
     by_type = {"gemma3": by_gemma, "gemma4": by_gemma4, "mistral3": by_mistral}
+    if config["model_type"] == "lfm2-vl":
+        return by_lfm2(model, folder, token_ids[: ends[-1]], images)
     if config["model_type"] in by_type:
         return by_type[config["model_type"]](model, config, token_ids[: ends[-1]], images)
     return by_qwen(model, folder, token_ids, pictures, ends)
@@ -185,6 +190,32 @@ def by_mistral(
             config["image_token_index"], mx.concatenate(features), embeddings, mx.array([ids])
         )
     return model.language_model(mx.array([ids]), inputs_embeds=embeddings).logits[0]
+
+
+def by_lfm2(
+    model: Any, folder: Path, token_ids: Sequence[int], images: Sequence[Image.Image]
+) -> mx.array:
+    """Feed a prompt in one pass, with the control tokens of transformers between the tiles."""
+    with whole_packages():
+        module: Any = importlib.import_module("mlx_vlm.models.lfm2_vl.processing_lfm2_vl")
+    processor = module.Lfm2VlNumpyImageProcessor(**SEEING_KINDS["lfm2-vl"].settings)
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    writing: Any = Lfm2VlProcessor
+    names = {"image": "<image>", "image_thumbnail": "<|img_thumbnail|>"}
+    texts = SimpleNamespace(**{f"{name}_token": text for name, text in names.items()})
+    texts.image_start_token = texts.image_end_token = ""  # they stand around the ids of a picture
+    ids, options = list(token_ids), dict[str, mx.array]()
+    if images:
+        read = processor(images)
+        options = {key: mx.array(read[key]) for key in processor.model_input_names}
+        layouts = zip(read["image_rows"], read["image_cols"], read["image_sizes"], strict=True)
+        for span, (rows, columns, size) in zip(picture_spans(token_ids), layouts, strict=True):
+            num_tokens = int(size[0]) * int(size[1]) // 32**2
+            text = writing._build_image_tokens(texts, rows, columns, 4, num_tokens, True, True)
+            ids[span.start : span.end] = tokenizer.encode(text, add_special_tokens=False).ids
+    assert len(ids) == len(token_ids)
+    embedded = model.get_input_embeddings(mx.array([ids]), **options)
+    return model.language_model(mx.array([ids]), inputs_embeds=embedded.inputs_embeds).logits[0]
 
 
 def by_gemma(

@@ -8,6 +8,7 @@ from typing import Any
 
 from engine.vision.gemma import make_gemma_tower
 from engine.vision.gemma4 import make_gemma4_tower
+from engine.vision.lfm2 import make_lfm2_tower
 from engine.vision.mistral import make_mistral_tower
 from engine.vision.qwen import make_qwen_tower
 from tests.fakes.tiny_model import CONFIGS, Config
@@ -198,6 +199,39 @@ _MISTRAL = SeeingKind(
     settings={"size": {"longest_edge": 320}, "resample": 3},
     make_tower=make_mistral_tower,
 )
+_TILES = [(row, column) for row in range(1, 7) for column in range(1, 7) if row * column <= 6]
+_LFM2 = SeeingKind(
+    config={
+        "model_type": "lfm2-vl",
+        "text_config": {**CONFIGS["lfm2"], "rope_theta": 100.0},
+        "vision_config": {
+            **{key: size for key, size in _TOWER.items() if key != "image_size"},
+            "model_type": "siglip2_vision_model",
+            "num_patches": 36,
+        },
+        "downsample_factor": 2,
+        "projector_hidden_size": 48,
+    },
+    ids={
+        "image_token_id": "<image>",
+        "start": "<|image_start|>",
+        "end": "<|image_end|>",
+        "thumbnail": "<|img_thumbnail|>",
+        **{f"tile {row} {column}": f"<|img_row_{row}_col_{column}|>" for row, column in _TILES},
+    },
+    written="<image>",
+    # Pictures of 192 x 128 pixels are divided, and those with less than 16,384 pixels are not.
+    settings={
+        "encoder_patch_size": 16,
+        "downsample_factor": 2,
+        "tile_size": 64,
+        "min_image_tokens": 2,
+        "max_image_tokens": 8,
+        "max_tiles": 6,
+        "resample": 2,
+    },
+    make_tower=make_lfm2_tower,
+)
 SEEING_KINDS: Mapping[str, SeeingKind] = {
     "qwen3_5": _qwen3_5("qwen3_5"),
     "qwen3_5_moe": _qwen3_5("qwen3_5_moe"),
@@ -206,5 +240,6 @@ SEEING_KINDS: Mapping[str, SeeingKind] = {
     "gemma3": _GEMMA,
     "gemma4": _GEMMA4,
     "mistral3": _MISTRAL,
+    "lfm2-vl": _LFM2,
 }
 SEEING_NAMES = tuple(SEEING_KINDS)

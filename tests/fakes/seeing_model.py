@@ -83,5 +83,10 @@ def write_picture(
 
 
 def _wide(path: str, array: mx.array) -> mx.array:
-    """Return a weight with a wider spread, so that pictures differ in the logits."""
+    """Return a weight with a wider spread, so that pictures differ in the logits.
+
+    Those of norms get one too: the second of two norms would have no effect if all their weights were 1.
+    """
+    if array.ndim == 1 and "norm" in path:
+        return array + mx.random.normal(array.shape, scale=0.2)
     return array * 3.0 if path.endswith("weight") and array.ndim >= 2 else array

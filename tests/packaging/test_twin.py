@@ -126,7 +126,8 @@ def test_linux_bundle_answers_and_restores_without_changing_its_files(
 
     picture = write_picture(tmp_path / "pictures", 96, 64)
     file = str(tmp_path / "pictures" / f"{picture.digest}.png")
-    towers = ("qwen3_5", "gemma3", "gemma4", "mistral3") if model == "tiny" else ("qwen3_5",)
+    kinds = ("qwen3_5", "gemma3", "gemma4", "mistral3", "lfm2-vl")
+    towers = kinds if model == "tiny" else ("qwen3_5",)
     seeing = [str(build_seeing(tmp_path / tower, tower)) for tower in towers]
     assert len(run(executable, home, "-c", ASK_SEEING, file, *seeing).splitlines()) >= len(towers)
 

@@ -78,10 +78,11 @@ def test_picture_is_read_once_whatever_is_asked_about_it(
     assert num_fed(other_chat) <= 1
 
 
+@pytest.mark.parametrize("name", rest_in_soak(SEEING_NAMES, "qwen3_5", "lfm2-vl"))
 def test_two_pictures_that_differ_in_one_pixel_are_two_pictures(
-    open_seeing: OpenSeeing, cat: Picture, tmp_path: Path
+    open_seeing: OpenSeeing, cat: Picture, tmp_path: Path, name: str
 ) -> None:
-    client = open_seeing()
+    client = open_seeing(name)
     other = write_picture(tmp_path / "pictures", 192, 128, pixel=1)
 
     asked(client, [seen("What is the weather like?", cat)])
@@ -127,10 +128,11 @@ def test_remembered_pictures_take_little_memory(
         tracemalloc.stop()
 
 
+@pytest.mark.parametrize("name", rest_in_soak(SEEING_NAMES, "qwen3_5", "lfm2-vl"))
 def test_picture_comes_back_from_disk_after_a_restart(
-    open_seeing: OpenSeeing, cat: Picture, tmp_path: Path
+    open_seeing: OpenSeeing, cat: Picture, tmp_path: Path, name: str
 ) -> None:
-    options = {"disk_folder": tmp_path / "state", "idle_work": True}
+    options = {"name": name, "disk_folder": tmp_path / "state", "idle_work": True}
     client = open_seeing(**options)
     first = seen("The quick brown fox", cat)
     finished, cold = asked(client, [first])
@@ -150,10 +152,11 @@ def test_picture_comes_back_from_disk_after_a_restart(
     client.core.run()
 
 
+@pytest.mark.parametrize("name", rest_in_soak(SEEING_NAMES, "qwen3_5", "lfm2-vl"))
 def test_picture_is_read_again_after_its_state_is_evicted(
-    open_seeing: OpenSeeing, cat: Picture
+    open_seeing: OpenSeeing, cat: Picture, name: str
 ) -> None:
-    client = open_seeing()
+    client = open_seeing(name)
     first = seen("The quick brown fox", cat)
     _, cold = asked(client, [first])
 
@@ -291,19 +294,20 @@ def test_model_without_a_tower_refuses_pictures(open_tiny: OpenTiny, cat: Pictur
     assert problem.kind is ProblemKind.PICTURE
 
 
+@pytest.mark.parametrize(("name", "wanted"), [("qwen3_5", (24, 10)), ("lfm2-vl", (37, 4))])
 def test_tokens_of_pictures_are_counted_without_reading_them(
-    open_seeing: OpenSeeing, cat: Picture
+    open_seeing: OpenSeeing, cat: Picture, name: str, wanted: tuple[int, int]
 ) -> None:
-    client = open_seeing()
+    client = open_seeing(name)
 
     counted = client.answer(client.count_pictures(((192, 128), (64, 160))))
     without, _ = asked(client, [seen("The quick")])
     finished, _ = asked(client, [seen("The quick", cat)])
 
-    # The template writes a token before the picture and one after it.
+    # A token stands before the picture and one after it.
     added = finished.usage.plan.prompt_tokens - without.usage.plan.prompt_tokens
-    assert counted.num_tokens == (24, 10)
-    assert added == 24 + 2
+    assert counted.num_tokens == wanted
+    assert added == wanted[0] + 2
 
 
 def test_unload_frees_the_model_and_its_tower_at_once(
