@@ -179,7 +179,7 @@ class _Tower(nn.Module):
     def _places(self, rows: int, columns: int) -> mx.array:
         """Return the embeddings of positions, stretched to the grid of a view.
 
-        They equal those of mlx-vlm, whose function needs a GPU on a Mac.
+        They equal those of mlx-vlm, whose kernel for Macs does not run on a CPU.
         """
         side = self.embeddings.position_embedding_size
         table = self.embeddings.position_embedding(mx.arange(side * side)).astype(mx.float32)

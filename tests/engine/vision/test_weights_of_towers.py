@@ -13,12 +13,14 @@ import mlx.core as mx
 import pytest
 from mlx import nn
 from mlx.utils import tree_flatten
+from tokenizers import Tokenizer
 
 from engine.chat.pictures import PictureTokens
 from engine.models.compare import relative_difference
 from engine.types import Picture
 from engine.vision.gemma import GemmaTower
 from engine.vision.gemma4 import Gemma4Tower
+from engine.vision.lfm2 import Lfm2Tower, make_lfm2_tower
 from engine.vision.mistral import MistralTower
 from engine.vision.pixels import read_pixels
 from engine.vision.qwen import QwenTower, make_qwen_tower
@@ -37,20 +39,44 @@ def embedded(folder: Path, picture: Picture, pictures: Path, kind: Any = QwenTow
     return encoded.embeddings
 
 
+def lfm2(folder: Path, config: dict[str, Any]) -> Lfm2Tower:
+    mx.random.seed(3)  # the same embeddings of the tokens between tiles
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    markers = {one.content: number for number, one in tokenizer.get_added_tokens_decoder().items()}
+    return Lfm2Tower(folder, config, make_model(config), PictureTokens("<image>", markers=markers))
+
+
 @pytest.mark.parametrize(
-    "fewer_bits", [{}, {"vision_tower.blocks.1.mlp.linear_fc1": {"group_size": 32, "bits": 6}}]
+    ("name", "kind", "make", "quantised", "fewer_bits"),
+    [
+        ("qwen3_5", QwenTower, make_qwen_tower, "vision_tower.blocks.", {}),
+        (
+            "qwen3_5",
+            QwenTower,
+            make_qwen_tower,
+            "vision_tower.blocks.",
+            {"vision_tower.blocks.1.mlp.linear_fc1": {"group_size": 32, "bits": 6}},
+        ),
+        ("lfm2-vl", lfm2, make_lfm2_tower, "vision_tower.", {}),
+    ],
 )
 def test_quantised_tower_gives_nearly_the_same_embeddings(
-    tmp_path: Path, cat: Picture, fewer_bits: dict[str, dict[str, int]]
+    tmp_path: Path,
+    cat: Picture,
+    name: str,
+    kind: Any,
+    make: Any,
+    quantised: str,
+    fewer_bits: dict[str, dict[str, int]],
 ) -> None:
-    folder = build_seeing(tmp_path / "model")
-    plain = embedded(folder, cat, tmp_path / "pictures")
+    folder = build_seeing(tmp_path / "model", name)
+    plain = embedded(folder, cat, tmp_path / "pictures", kind)
     config: dict[str, Any] = json.loads((folder / "config.json").read_text())
-    tower = make_qwen_tower(config)
+    tower = make(config)
     tower.load_weights(list(tower_weights(folder).items()))
 
     def settings_of(name: str, layer: nn.Module) -> bool | dict[str, int]:
-        is_quantised = name.startswith("vision_tower.blocks.") and hasattr(layer, "to_quantized")
+        is_quantised = name.startswith(quantised) and hasattr(layer, "to_quantized")
         return fewer_bits.get(name, True) if is_quantised else False
 
     nn.quantize(tower, **COMMON, class_predicate=settings_of)
@@ -67,9 +93,18 @@ def test_quantised_tower_gives_nearly_the_same_embeddings(
     config["quantization"] = {**COMMON, **fewer_bits}
     (folder / "config.json").write_text(json.dumps(config))
 
-    quantised = embedded(folder, cat, tmp_path / "pictures")
+    found = embedded(folder, cat, tmp_path / "pictures", kind)
 
-    assert 0 < relative_difference(quantised[0], plain[0]) < 0.1
+    assert 0 < relative_difference(found[0], plain[0]) < 0.1
+
+
+def test_projector_without_a_norm_ignores_its_weights(tmp_path: Path, cat: Picture) -> None:
+    folder, pictures = build_seeing(tmp_path / "model", "lfm2-vl"), tmp_path / "pictures"
+    with_norm = embedded(folder, cat, pictures, lfm2)
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"projector_use_layernorm": False}))
+
+    assert relative_difference(embedded(folder, cat, pictures, lfm2)[0], with_norm[0]) > 0.1
 
 
 def mistral(folder: Path, config: dict[str, Any]) -> MistralTower:
