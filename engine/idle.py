@@ -2,9 +2,8 @@
 
 Engine thread only, without mlx. Four kinds of jobs use the idle time. A read-ahead feeds the part
 of a conversation's next prompt that is already known, so that the next answer starts sooner. A title
-and a preview of an answer are written by the model and change no cached state. An audit recomputes
-the state at a resume point and compares it with the stored state. Before the first audit, passes of
-several tokens are timed once for a loaded model. A job works in steps of one forward pass. It may
+and a preview of an answer are written by the model and change no cached state. upkeep.py has the work
+that no conversation waits for, such as audits. A job works in steps of one forward pass. It may
 stop between two steps. So a request waits for at most one step. The engine loop (core.py) calls
 `Idler.step` while there are no requests, and `Idler.make_way` when a request arrives. idle_job.py has
 the interface of the jobs.
@@ -21,13 +20,10 @@ import logging
 import math
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
-from typing import TypeVar
 
-from engine.errors import Failure, NotAnsweredError, PreviewRefusedError, attempt
+from engine.errors import Failure, PreviewRefusedError, attempt
 from engine.events import (
-    Answered,
     Event,
     IdleKind,
     IdleStopped,
@@ -37,17 +33,14 @@ from engine.events import (
     ReadAhead,
 )
 from engine.idle_job import IdleJob, IdleWorker
-from engine.idle_queue import IdleQueue, IdleTask, PreviewTask, TitleTask
+from engine.idle_questions import IdleQuestions
+from engine.idle_queue import IdleQueue, IdleTask, PreviewTask, TitleTask, comes_before
 from engine.power import ASK_EVERY_S
 from engine.questions import MakePreview, MakeTitle, Preview, QuestionId
 from engine.types import ConversationId
+from engine.upkeep import Upkeep, attempt_idle
 
 log = logging.getLogger(__name__)
-
-T = TypeVar("T")
-
-# Seconds after a load in which nothing is tested or timed: a message that waited for the model comes.
-_SETTLE_S = 1.0
 
 
 class Idler:
@@ -78,10 +71,12 @@ class Idler:
         self._emit = emit
         self._on_battery = on_battery
         self._enabled = enabled
-        self._audit_every_s = audit_every_s
-        self._clock = clock
-        self._audited_at = clock()  # time of the last audit, initially the time of creation
-        self._has_worked = False  # True if the engine did other work after the last audit
+        self._upkeep = Upkeep(
+            lambda: self._questions.is_end_awaited,
+            lambda: self._enabled and not self._on_battery(),
+            audit_every_s,
+            clock,
+        )
         self._queue = IdleQueue()
         # Question of the preview whose state the worker keeps, or last kept.
         self._previewed: QuestionId | None = None
@@ -91,33 +86,26 @@ class Idler:
         self._job: IdleJob | None = None  # the job in progress
         self._task: IdleTask | None = None  # task of the job in progress, None for an audit
         self._has_reported = False  # True if IdleWorking was emitted but IdleStopped was not yet
-        self._awaiting: list[QuestionId] = []  # open questions of the class AwaitIdle
-        self._asked: list[QuestionId] = []  # open questions for titles and previews
+        self._questions = IdleQuestions(emit)
         # The reason for the wait in the last PreviewProgress event, with the question. None if the
         # preview has begun since.
         self._wait: tuple[QuestionId, PreviewStage] | None = None
-        self._worker: IdleWorker | None = None
-        self._settled_at = 0.0  # time from which the faster ways are tested and passes timed
-        self._is_measured = False  # True if the passes of the loaded model are timed
 
     @property
     def worker(self) -> IdleWorker | None:
         """The functions for the loaded model, None while no model is loaded."""
-        return self._worker
+        return self._upkeep.worker
 
     @worker.setter
     def worker(self, worker: IdleWorker | None) -> None:
-        self._worker = worker
-        self._is_measured = False
-        self._settled_at = self._clock() + _SETTLE_S
+        self._upkeep.worker = worker
 
     @property
     def has_work(self) -> bool:
         """True if a step would do work or emit an event."""
-        has_reports = self._has_reported or bool(self._awaiting)
-        has_tests = self._has_ways_to_test() or self._has_passes_to_time()
+        has_reports = self._has_reported or self._questions.is_end_awaited
         has_reports |= self._has_unused_state or self._idle_wait not in (None, self._wait)
-        return has_reports or self.is_busy or has_tests or self._is_audit_due()
+        return has_reports or self.is_busy or self._upkeep.has_work
 
     @property
     def is_busy(self) -> bool:
@@ -129,8 +117,9 @@ class Idler:
         """Seconds until there may be work without a command; infinite if a command must come."""
         if self.worker is None:
             return math.inf
-        if self._has_ways_left() or self._has_passes_left():
-            return max(0.0, self._settled_at - self._clock())
+        settles_in_s = self._upkeep.settles_in_s
+        if settles_in_s is not None:
+            return settles_in_s
         if self._on_battery():
             # The end of battery power is no event. Audits and the timing of passes wait for the next
             # command, tasks do not.
@@ -138,9 +127,7 @@ class Idler:
             return ASK_EVERY_S if may_start else math.inf
         if self.has_work:  # battery power has ended since the caller looked for work
             return 0.0
-        if not (self._enabled and self._has_worked):
-            return math.inf
-        return max(0.0, self._audited_at + self._audit_every_s - self._clock())
+        return self._upkeep.audit_in_s if self._enabled else math.inf
 
     def want(self, *, shown: ConversationId | None, enabled: bool) -> None:
         """Set the conversation that the window shows, and whether idle work is on."""
@@ -151,20 +138,20 @@ class Idler:
 
     def await_idle(self, question_id: QuestionId) -> None:
         """Answer a question of the class AwaitIdle once nothing is left to do."""
-        self._awaiting.append(question_id)
+        self._questions.await_end(question_id)
 
     def make_title(self, question_id: QuestionId, question: MakeTitle) -> None:
         """Queue a title. It replaces an older one of the same conversation."""
         task = TitleTask(question_id, question.prompt)
         self._drop_title(task.conversation_id)
-        self._asked.append(question_id)
+        self._questions.add(question_id)
         self._queue.queue_title(task)
         self._refuse_lost()
 
     def make_preview(self, question_id: QuestionId, question: MakePreview) -> None:
         """Queue a preview. It replaces the one before."""
         self._drop_preview()
-        self._asked.append(question_id)
+        self._questions.add(question_id)
         self._queue.preview = PreviewTask(question_id, question)
         self._refuse_lost()
 
@@ -209,7 +196,7 @@ class Idler:
 
         The tokens that a read-ahead fed are kept. Its task is queued again, and so is a title or a preview.
         """
-        self._has_worked = True
+        self._upkeep.note_work()
         match self._task:
             case PreviewTask():
                 self._queue.preview = self._task
@@ -276,35 +263,17 @@ class Idler:
             if task is None:
                 return (
                     self._report_stopped()
-                    or self._test_ways()
-                    or self._time_passes()
-                    or self._report_reached()
+                    or self._upkeep.step()
+                    or self._questions.report_end()
                     or self._start_audit()
                 )
             self._start(task)
-        elif task is not None and self._has_priority(task):
+        elif task is not None and comes_before(task, self._task, self._shown):
             self.pause()
         else:
             self._advance(self._job)
         self._refuse_lost()
         return True
-
-    def _has_priority(self, task: IdleTask) -> bool:
-        """Return whether a queued task comes before the job in progress.
-
-        Every task comes before an audit, and every other task before a title. The read-ahead of the
-        shown conversation comes before a preview, and a preview before other read-aheads.
-        """
-        if self._task is None:
-            return True
-        match task:
-            case TitleTask():
-                return False
-            case PreviewTask():
-                return not self._is_working_for(self._shown)
-            case ReadAhead():
-                is_shown = task.conversation_id == self._shown
-                return isinstance(self._task, TitleTask) or is_shown
 
     def _next(self) -> IdleTask | None:
         if self.worker is None:
@@ -323,7 +292,7 @@ class Idler:
         if isinstance(task, PreviewTask):
             self._job = self._start_preview(task)
         else:
-            self._job = _attempt_idle(lambda: self._make_job(task))
+            self._job = attempt_idle(lambda: self._make_job(task))
         if self._job is not None:
             self._task = task
             kind, total = self._job.kind.value, self._job.total
@@ -336,7 +305,7 @@ class Idler:
         question_id = self._previewed = task.question_id
         job = attempt("a preview", lambda: self._make_preview(task))
         if isinstance(job, Failure):
-            self._answer(question_id, Preview(refusal=job.problem))
+            self._questions.answer(question_id, Preview(refusal=job.problem))
             return None
         return job
 
@@ -362,92 +331,40 @@ class Idler:
         def report(stage: PreviewStage, num_to_read: int, preview: Preview) -> None:
             self._emit(PreviewProgress(task.question_id, stage, num_to_read, preview))
 
-        on_made = partial(self._answer, task.question_id)
+        on_made = partial(self._questions.answer, task.question_id)
         return self.worker.preview(task.question.request, report, on_made)
 
     def _make_job(self, task: ReadAhead | TitleTask) -> IdleJob | None:
         assert self.worker is not None
         if isinstance(task, TitleTask):
             self._queue.drop_title(task.conversation_id)
-            on_made = partial(self._answer, task.question_id)
+            on_made = partial(self._questions.answer, task.question_id)
             return None if self.worker.title is None else self.worker.title(task.prompt, on_made)
         self._queue.drop(task.conversation_id)
         displaces = task.displaces or task.conversation_id == self._shown
         return self.worker.read_ahead(task, displaces=displaces)
 
-    @property
-    def _is_settled(self) -> bool:
-        return bool(self._awaiting) or self._clock() >= self._settled_at
-
-    def _has_ways_left(self) -> bool:
-        return self.worker is not None and self.worker.test_ways is not None
-
-    def _has_ways_to_test(self) -> bool:
-        return self._has_ways_left() and self._is_settled
-
-    def _test_ways(self) -> bool:
-        """Test a step of the model's faster ways. Return False if there is nothing to test."""
-        if not self._has_ways_to_test():
-            return False
-        assert self.worker is not None
-        assert self.worker.test_ways is not None
-        if _attempt_idle(self.worker.test_ways) is None:
-            # The test failed, for example because memory is short. The next load tests again.
-            self.worker = replace(self.worker, test_ways=None)
-        return True
-
-    def _has_passes_left(self) -> bool:
-        if self.worker is None or self.worker.measure_passes is None or self._is_measured:
-            return False
-        return self._enabled and not self._on_battery()
-
-    def _has_passes_to_time(self) -> bool:
-        return self._has_passes_left() and self._is_settled
-
-    def _time_passes(self) -> bool:
-        """Time passes of the loaded model. Return False if there is nothing to time."""
-        if not self._has_passes_to_time():
-            return False
-        assert self.worker is not None
-        assert self.worker.measure_passes is not None
-        if not _attempt_idle(self.worker.measure_passes):
-            self._is_measured = True
-        return True
-
-    def _is_audit_due(self) -> bool:
-        """Return whether an audit is due.
-
-        An audit is due if the audit interval is over and the engine did other work after the last
-        audit.
-        """
-        may_work = self._enabled and self.worker is not None and not self._on_battery()
-        return (
-            may_work
-            and self._has_worked
-            and self._clock() - self._audited_at >= self._audit_every_s
-        )
-
     def _start_audit(self) -> bool:
-        if not self._is_audit_due():
+        if not self._upkeep.is_audit_due:
             return False
-        assert self.worker is not None
-        self._audited_at = self._clock()
-        self._has_worked = False
-        self._job = _attempt_idle(self.worker.audit)
+        self._job = self._upkeep.start_audit()
         if self._job is not None:
             log.debug("an audit starts: %d tokens", self._job.total)
             self._report_working(self._job)
         return True
 
     def _advance(self, job: IdleJob) -> None:
-        if _attempt_idle(job.step):
+        if attempt_idle(job.step):
             self._report_working(job)
         else:
-            self._has_worked |= job.kind.is_reading
-            if isinstance(self._task, PreviewTask) and self._task.question_id in self._asked:
+            if job.kind.is_reading:
+                self._upkeep.note_work()
+            if isinstance(self._task, PreviewTask) and self._questions.is_open(
+                self._task.question_id
+            ):
                 # An error ended the step. It is in the log.
                 refusal = PreviewRefusedError("An error ended it.").problem
-                self._answer(self._task.question_id, Preview(refusal=refusal))
+                self._questions.answer(self._task.question_id, Preview(refusal=refusal))
             self._job = self._task = None
 
     def _has_task_of(self, conversation_id: ConversationId) -> bool:
@@ -463,7 +380,7 @@ class Idler:
 
     def _end_job(self) -> None:
         if self._job is not None:
-            _attempt_idle(self._job.stop)
+            attempt_idle(self._job.stop)
         self._job = self._task = None
 
     def _report_working(self, job: IdleJob) -> None:
@@ -486,12 +403,6 @@ class Idler:
         self._has_reported = False
         return had_reported
 
-    def _report_reached(self) -> bool:
-        awaiting, self._awaiting = self._awaiting, []
-        for question_id in awaiting:
-            self._emit(Answered(question_id, None))
-        return bool(awaiting)
-
     @property
     def _idle_wait(self) -> tuple[QuestionId, PreviewStage] | None:
         """The queued preview, and the reason for its wait while no request waits or runs."""
@@ -511,25 +422,8 @@ class Idler:
             self._wait = task.question_id, stage
             self._emit(PreviewProgress(task.question_id, stage))
 
-    def _answer(self, question_id: QuestionId, answer: str | Preview) -> None:
-        self._asked.remove(question_id)
-        self._emit(Answered(question_id, answer))
-
     def _refuse_lost(self) -> None:
         """Answer the questions of tasks that are neither queued nor in progress any more."""
         tasks = (*self._queue.questions, self._task)
         kept = {task.question_id for task in tasks if isinstance(task, TitleTask | PreviewTask)}
-        lost = [question_id for question_id in self._asked if question_id not in kept]
-        for question_id in lost:
-            self._asked.remove(question_id)
-            self._emit(Answered(question_id, NotAnsweredError("It was not made.").problem))
-
-
-def _attempt_idle(work: Callable[[], T]) -> T | None:
-    """Call work and return its result. If it raises, log the error and return None."""
-    result = attempt("idle work", work)
-    if not isinstance(result, Failure):
-        return result
-    if result.is_expected:
-        log.info("an idle job ended with an error: %s", result.problem.log_text)
-    return None
+        self._questions.refuse_others(kept)

@@ -43,6 +43,25 @@ T = TypeVar("T")
 _MAX_TASKS = 32
 
 
+def comes_before(task: IdleTask, running: IdleTask | None, shown: ConversationId | None) -> bool:
+    """Return whether a queued task comes before the job in progress.
+
+    Every task comes before an audit, and every other task before a title. The read-ahead of the
+    shown conversation comes before a preview, and a preview before other read-aheads.
+
+    running: the task of the job in progress; None for an audit.
+    """
+    if running is None:
+        return True
+    match task:
+        case TitleTask():
+            return False
+        case PreviewTask():
+            return not (isinstance(running, ReadAhead) and running.conversation_id == shown)
+        case ReadAhead():
+            return isinstance(running, TitleTask) or task.conversation_id == shown
+
+
 class IdleQueue:
     """Queue of read-ahead tasks and titles, of each the newest of a conversation, and one preview."""
 
