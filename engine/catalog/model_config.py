@@ -27,14 +27,34 @@ _TOWER: Final = (
     "num_hidden_layers",
     "patch_size",
 )
+_QWEN2_TOWER: Final = ("depth", "embed_dim", "hidden_size", "num_heads")
+_QWEN2_5_TOWER: Final = (
+    "depth",
+    "hidden_size",
+    "intermediate_size",
+    "num_heads",
+    "out_hidden_size",
+    "window_size",
+)
 _TOWER_OF_ANY_SIZE: Final = tuple(key for key in _TOWER if key != "image_size")
+_LLAMA4_TOWER: Final = (
+    *_TOWER,
+    "projector_input_dim",
+    "projector_output_dim",
+    "vision_output_dim",
+)
+_GEMMA3N_TOWER: Final = ("hidden_size", "vocab_offset", "vocab_size")
 # Types of models whose pictures are read exactly (tests/engine/vision), and the fields of vision_config
 # that must be there.
 SEEING_TYPES: Final[Mapping[str, tuple[str, ...]]] = {
     "gemma3": _TOWER,
+    "gemma3n": _GEMMA3N_TOWER,
     "gemma4": _TOWER_OF_ANY_SIZE,
+    "llama4": _LLAMA4_TOWER,
     "lfm2-vl": _TOWER_OF_ANY_SIZE,
     "mistral3": _TOWER,
+    "qwen2_5_vl": _QWEN2_5_TOWER,
+    "qwen2_vl": _QWEN2_TOWER,
     "qwen3_5": _QWEN_TOWER,
     "qwen3_5_moe": _QWEN_TOWER,
     "qwen3_vl": _QWEN_TOWER,
@@ -122,7 +142,7 @@ def read_config(folder: Path) -> ModelConfig:
 
 def parse_config(settings: Settings) -> ModelConfig:
     """Return the fields of the content of a config.json."""
-    text = _text_settings(settings)
+    text = text_settings(settings)
     quantisation = _quantisation(settings, text)
     model_type = _text(settings, "model_type")
     classes = _texts(settings.get("architectures"))
@@ -216,7 +236,7 @@ def as_settings(value: object) -> Settings:
     return cast("Settings", value) if isinstance(value, dict) else {}
 
 
-def _text_settings(settings: Settings) -> Settings:
+def text_settings(settings: Settings) -> Settings:
     """Return the settings of the language model.
 
     A model that also accepts images or sound has these settings in a nested object. Other models
@@ -270,7 +290,12 @@ def _can_see(settings: Settings, text: Settings, model_type: str) -> bool:
     vision, keys = as_settings(settings.get("vision_config")), SEEING_TYPES.get(model_type)
     if keys is None or not all(_is_size(vision.get(key)) for key in keys):
         return False
-    has_axes = keys is not _QWEN_TOWER or len(picture_sections(text)) == 3
+    if keys is _QWEN_TOWER:
+        has_axes = len(picture_sections(text)) == 3
+    elif keys in (_QWEN2_TOWER, _QWEN2_5_TOWER):
+        has_axes = _has_axes_in_blocks(text)
+    else:
+        has_axes = True
     # Only the output of one layer of the tower is used.
     has_one_layer = isinstance(settings.get("vision_feature_layer", -1), int)
     return has_axes and has_one_layer and picture_token_id(settings) is not None
@@ -286,15 +311,27 @@ def picture_token_id(settings: Settings) -> int | None:
     return next((one for one in found if isinstance(one, int)), None)
 
 
-def picture_sections(text: Settings) -> tuple[int, ...]:
+def _has_axes_in_blocks(text: Settings) -> bool:
+    """Return True if the three blocks of frequencies are all frequencies of a head."""
+    sections = picture_sections(text, takes_turns=False)
+    width, heads = text.get("hidden_size"), text.get("num_attention_heads")
+    if len(sections) != 3 or not isinstance(width, int) or not isinstance(heads, int):
+        return False
+    return min(sections) >= 0 and heads > 0 and 2 * sum(sections) == width // heads
+
+
+def picture_sections(text: Settings, *, takes_turns: bool = True) -> tuple[int, ...]:
     """Return the numbers of rotary frequencies for the time, the row and the column of a picture.
 
-    The result is empty if the model counts the positions of pictures in another way than Qwen's models
-    since Qwen3-VL: its axes do not take turns, or its frequencies are changed for long contexts.
+    The result is empty if the model counts the positions of pictures in another way, or if its
+    frequencies are changed for long contexts.
+
+    takes_turns: True if the axes take turns, as since Qwen3-VL. False if each has a block of
+        frequencies, as before.
     """
     rope = as_settings(text.get("rope_parameters") or text.get("rope_scaling"))
     kind = rope.get("rope_type", rope.get("type", "default"))
-    if kind not in ("default", "mrope") or not rope.get("mrope_interleaved"):
+    if kind not in ("default", "mrope") or bool(rope.get("mrope_interleaved")) != takes_turns:
         return ()
     sections = rope.get("mrope_section")
     items = cast("list[object]", sections) if isinstance(sections, list) else []

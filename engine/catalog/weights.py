@@ -34,7 +34,14 @@ _LENGTH_BYTES: Final = 8
 # First bytes of a Git LFS pointer, which stands in for a file until `git lfs pull`.
 _LFS_POINTER: Final = b"version "
 # Beginnings of the names of a vision tower's weights: as published, and as mlx-vlm writes them.
-TOWER_NAMES: Final = ("model.visual.", "visual.", "model.vision_tower.", "vision_tower.")
+TOWER_NAMES: Final = (
+    "model.visual.",
+    "visual.",
+    "model.vision_tower.",
+    "vision_tower.",
+    "vision_model.",
+    "model.vision_model.",
+)
 # Name prefixes of tensors that text generation does not use. They do not count as parameters.
 _UNUSED: Final = ("vision", "visual", "audio", "multi_modal", "mtp.")
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from engine.cache.points import PointKind, ResumePoint
 from engine.chat.prompt import TokenizedMessages
 from engine.errors import TemplateError
 from engine.types import Message, Picture
+
+# Tokens behind a tile of a picture, behind a row of tiles, and before the whole picture as a tile: of Llama 4,
+# whose chat template writes the last one in the place of a picture
+TILE_TOKENS: Final = ("<|tile_x_separator|>", "<|tile_y_separator|>", "<|image|>")
 
 
 @dataclass(frozen=True, slots=True)

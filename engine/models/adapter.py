@@ -117,7 +117,7 @@ class ModelAdapter:
         # mlx-lm's models use the ids only for their number, and for layers of their own.
         stand_in = mx.zeros((1, len(token_ids)), mx.int32)
         with self._vision.placed(shift, encoded):
-            logits = self._model(stand_in, cache=caches, input_embeddings=encoded.embeddings)
+            logits = self._model(stand_in, cache=caches, **self._vision.inputs(encoded))
         cast("ConversationCaches", caches).shift = shift + position_shift(token_ids)
         return logits[0]
 

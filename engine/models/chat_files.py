@@ -24,7 +24,7 @@ from tokenizers import Tokenizer
 from transformers import PreTrainedConfig
 
 from engine.catalog.model_config import picture_token_id, read_settings, wrong_tokenizer_field
-from engine.chat.pictures import PictureRules, PictureTokens
+from engine.chat.pictures import TILE_TOKENS, PictureRules, PictureTokens
 from engine.chat.prompt_builder import PromptBuilder
 from engine.chat.segments import Renderer
 from engine.chat.tokenizer import ChatTokenizer, Markers
@@ -101,6 +101,8 @@ class ChatFiles:
     def picture_tokens(self, config: Mapping[str, Any]) -> PictureTokens | None:
         """Return the control tokens of pictures. None if the chat template writes no pictures."""
         placeholder = self.tokenizer.id_to_token(picture_token_id(config) or 0)
+        if config["model_type"] == "llama4":
+            placeholder = TILE_TOKENS[-1]
         message = Message(role=Role.USER, content="x", pictures=(SOME_PICTURE,))
         try:
             text = self.renderer.render([message], options={}, reply_follows=True)
@@ -117,7 +119,7 @@ class ChatFiles:
         markers = {
             token.content: token_id
             for token_id, token in self.tokenizer.get_added_tokens_decoder().items()
-            if token.content.startswith(_MARKER)
+            if token.content.startswith(_MARKER) or token.content in TILE_TOKENS
         }
         return PictureTokens(placeholder, row_end, picture_end, begin or "", end or "", markers)
 

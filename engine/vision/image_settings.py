@@ -26,6 +26,7 @@ class ImageSettings:
     std: Triple
     longest: int = 0  # highest number of pixels of a side; 0 if it is not limited
     max_tokens: int = 0  # highest number of tokens of a picture; 0 if it is not set
+    max_tiles: int = 0  # highest number of tiles of a picture; 0 if it is not set
 
     @classmethod
     def read(
@@ -40,6 +41,7 @@ class ImageSettings:
         size = as_settings(settings.get("size"))
         kind, factor = settings.get("resample"), settings.get("rescale_factor")
         longest, max_tokens = size.get("longest_edge"), settings.get("max_soft_tokens")
+        max_tiles = settings.get("max_patches")
         if settings.get("do_normalize") is False:
             settings = {**settings, "image_mean": [0.0] * 3, "image_std": [1.0] * 3}
         return cls(
@@ -49,12 +51,17 @@ class ImageSettings:
             std=_triple(settings.get("image_std")) or std,
             longest=longest if isinstance(longest, int) else 0,
             max_tokens=max_tokens if isinstance(max_tokens, int) else 0,
+            max_tiles=max(0, max_tiles) if isinstance(max_tiles, int) else 0,
         )
 
     @property
     def form(self) -> str:
         """The settings as text."""
         return json.dumps(asdict(self), sort_keys=True)
+
+    def of_black(self) -> np.ndarray:
+        """Return the values of a black pixel, of shape (3,)."""
+        return -np.array(self.mean, np.float32) / np.array(self.std, np.float32)
 
     def scaled(self, pixels: np.ndarray, width: int, height: int) -> np.ndarray:
         """Return a picture in another size, with scaled values. Any thread.

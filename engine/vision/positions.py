@@ -13,13 +13,15 @@ the replacement gives the bits of the original. Engine thread only.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import mlx.core as mx
 from mlx import nn
 from typing_extensions import override
+
+AxesOf = Callable[[Sequence[int], int], list[int]]
 
 
 class PassPositions:
@@ -42,24 +44,18 @@ class PassPositions:
 class PictureRope(nn.Module):
     """A rotary embedding with the positions of PassPositions."""
 
-    def __init__(self, rope: nn.RoPE, sections: Sequence[int], positions: PassPositions) -> None:
+    def __init__(self, rope: nn.RoPE, axes: Sequence[int], positions: PassPositions) -> None:
         """Create the replacement of a `rope` module.
 
         Args:
             rope: the module, which rotates halves (not pairs).
-            sections: numbers of frequencies for the time, the row and the column. The three axes take
-                turns, until the row and the column have as many as this.
+            axes: the axis of each frequency: 0 time, 1 row, 2 column.
             positions: the positions of each pass.
         """
         super().__init__()
         self._rope: Any = rope
         self._positions = positions
-        num_frequencies = rope.dims // 2
-        # For each frequency, its axis: 0 time, 1 row, 2 column.
-        self._axes = [0] * num_frequencies
-        for axis in (1, 2):
-            for index in range(axis, min(3 * sections[axis], num_frequencies), 3):
-                self._axes[index] = axis
+        self._axes = axes
 
     @override
     def __call__(self, x: mx.array, offset: int | mx.array = 0) -> mx.array:
@@ -86,13 +82,35 @@ class PictureRope(nn.Module):
         return positions.astype(mx.float32) * frequencies
 
 
-def replace_ropes(model: nn.Module, sections: Sequence[int]) -> PassPositions:
+def axes_in_turns(sections: Sequence[int], num_frequencies: int) -> list[int]:
+    """Return the axis of each frequency: 0 time, 1 row, 2 column.
+
+    The axes take turns, until the row and the column have as many frequencies as in `sections`.
+    """
+    axes = [0] * num_frequencies
+    for axis in (1, 2):
+        for index in range(axis, min(3 * sections[axis], num_frequencies), 3):
+            axes[index] = axis
+    return axes
+
+
+def axes_in_blocks(sections: Sequence[int], _num_frequencies: int) -> list[int]:
+    """Return the axis of each frequency, of which each axis has a block."""
+    return [axis for axis, number in enumerate(sections) for _ in range(number)]
+
+
+def replace_ropes(model: nn.Module, sections: Sequence[int], axes_of: AxesOf) -> PassPositions:
     """Replace the `rope` modules of a model, and return the positions that they share.
 
-    sections: as in PictureRope.
+    Args:
+        model: the model of mlx-lm.
+        sections: numbers of frequencies for the time, the row and the column.
+        axes_of: function that gives the axis of each frequency.
     """
     positions = PassPositions()
     for module in model.modules():
-        if isinstance(getattr(module, "rope", None), nn.RoPE):
-            module.rope = PictureRope(module.rope, sections, positions)
+        rope: Any = getattr(module, "rope", None)
+        if isinstance(rope, nn.RoPE):
+            axes = axes_of(sections, rope.dims // 2)
+            module.rope = PictureRope(rope, axes, positions)
     return positions

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import mlx.core as mx
@@ -20,7 +21,7 @@ from mlx import nn
 from engine.catalog.model_config import picture_sections
 from engine.errors import PictureError
 from engine.vision.layer_features import replace_layers
-from engine.vision.positions import replace_ropes
+from engine.vision.positions import axes_in_turns, replace_ropes
 from engine.vision.tower import (
     AttentionInBlocks,
     EncodedPicture,
@@ -32,6 +33,14 @@ from engine.vision.tower import (
     patch_bytes,
 )
 
+# Sizes of the image processor, and their values where a folder has none
+_SIZES: Final = {
+    "patch_size": 16,
+    "merge_size": 2,
+    "temporal_patch_size": 2,
+    "min_pixels": 56 * 56,
+    "max_pixels": 28 * 28 * 1280,
+}
 _ATTEND: Final = "ensure_fused_sdpa"  # mlx-vlm's attention of towers
 
 
@@ -39,6 +48,9 @@ class QwenTower:
     """The tower and the image processor of Qwen's models since Qwen3-VL."""
 
     opening = closing = ""
+    # Values of the image processor, where the folder has none
+    _patch_size: int = 16
+    _colours: Mapping[str, Sequence[float]] = MappingProxyType({})
 
     def __init__(self, folder: Path, config: Mapping[str, Any]) -> None:
         """Read the sizes of pictures that the model accepts. The weights are read later.
@@ -49,11 +61,16 @@ class QwenTower:
         """
         self._config = config
         processing: Any = import_part("qwen3_vl.processing_qwen3_vl")
-        # The folder is absolute, so mlx-vlm does not take it for a repository and opens no connection.
-        options = processing._qwen_vl_image_kwargs(folder.absolute())  # noqa: SLF001 (has no public name)
+        try:
+            # The folder is absolute, so mlx-vlm does not take it for a repository and opens no connection.
+            given = processing._qwen_vl_image_kwargs(folder.absolute(), self._patch_size)  # noqa: SLF001 (has no public name)
+        except (ValueError, TypeError, AttributeError) as error:
+            raise PictureError.of_folder("wrong") from error
+        options = {**self._colours, **given}
+        _require_valid(options, config["vision_config"])
         self._processor: Any = processing.Qwen3VLImageProcessor(**options)
         self.form = json.dumps(options, sort_keys=True)
-        self._module = TowerModule(folder, config, make_qwen_tower)
+        self._module = TowerModule(folder, config, self._make)
 
     def length(self, width: int, height: int) -> PictureLength:
         """Return the length of a picture, whose positions are rows or columns, whichever are more."""
@@ -81,11 +98,14 @@ class QwenTower:
             embeddings, features = tower(values, mx.array([patches.grid]))
         finally:
             setattr(module, _ATTEND, original)
+        picture = EncodedPicture(embeddings[None], self._grid(patches), tuple(features))
+        return picture, [*attend.results, *features]
+
+    def _grid(self, patches: Patches) -> tuple[int, int]:
+        """Return the rows and columns of tokens of a picture."""
         merge = self._processor.merge_size
         _, rows, columns = patches.grid
-        grid = (rows // merge, columns // merge)
-        picture = EncodedPicture(embeddings[None], grid, tuple(features))
-        return picture, [*attend.results, *features]
+        return rows // merge, columns // merge
 
     def pass_bytes(self, num_tokens: int) -> int:
         """Return an estimate of the memory for computing the embeddings of a picture, in bytes."""
@@ -96,9 +116,14 @@ class QwenTower:
         """Drop the weights. The next picture reads them again."""
         self._module.release()
 
+    @staticmethod
+    def _make(config: Mapping[str, Any]) -> nn.Module:
+        return make_qwen_tower(config)
+
     def adapt(self, model: nn.Module) -> PassContext:
         """Replace the rotary embeddings, and the first layers if the tower has features for them."""
-        positions = replace_ropes(model, picture_sections(self._config["text_config"]))
+        sections = picture_sections(self._config["text_config"])
+        positions = replace_ropes(model, sections, axes_in_turns)
         number = len(self._config["vision_config"].get("deepstack_visual_indexes", ()))
         features = replace_layers(model, number) if number else None
 
@@ -113,6 +138,30 @@ class QwenTower:
                 yield
 
         return of_pass
+
+
+def _require_valid(options: Mapping[str, Any], vision: Mapping[str, Any]) -> None:
+    """Raise an error if the settings of the image processor make no pictures for the tower."""
+    sizes = [options.get(key, default) for key, default in _SIZES.items()]
+    colours = [options.get(key, [0.5] * 3) for key in ("image_mean", "image_std")]
+    patch_size, merge_size, *_ = sizes
+    if (
+        not all(type(one) is int and one > 0 for one in sizes)
+        or not all(_is_triple(one) for one in colours)
+        or 0 in colours[1]
+        or vision.get("patch_size", patch_size) != patch_size
+        or vision.get("spatial_merge_size", merge_size) != merge_size
+        or vision.get("window_size", patch_size * merge_size) < patch_size * merge_size
+    ):
+        raise PictureError.of_folder("wrong")
+
+
+def _is_triple(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) == 3
+        and all(isinstance(one, (int, float)) for one in value)
+    )
 
 
 def make_qwen_tower(config: Mapping[str, Any]) -> nn.Module:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property, partial
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,14 @@ from engine.errors import PictureError
 from engine.picture_ids import MAX_POSITIONS, picture_ids
 from engine.types import Picture
 from engine.vision.gemma import GemmaTower
+from engine.vision.gemma3n import Gemma3nTower
 from engine.vision.gemma4 import Gemma4Tower
 from engine.vision.lfm2 import Lfm2Tower
+from engine.vision.llama4 import Llama4Tower
 from engine.vision.mistral import MistralTower
 from engine.vision.pixels import beside, read_pixels
 from engine.vision.qwen import QwenTower
+from engine.vision.qwen2 import Qwen2Tower
 from engine.vision.tower import EncodedPicture, PassContext, Patches, Tower, tower_weights
 
 # Highest number of pictures that are remembered. Each takes 1 kB.
@@ -168,6 +172,18 @@ class Vision:
             self._context = self._tower.adapt(self._model)
         return self._context(shift, picture)
 
+    @cached_property
+    def _takes_embeddings(self) -> bool:
+        kind: Any = type(self._model)
+        return "input_embeddings" in signature(kind.__call__).parameters
+
+    def inputs(self, picture: EncodedPicture) -> dict[str, mx.array]:
+        """Return the arguments that give a picture to the model, beside those of its context.
+
+        The dictionary is empty if the model takes no embeddings. Then the context has them.
+        """
+        return {"input_embeddings": picture.embeddings} if self._takes_embeddings else {}
+
     def release(self) -> None:
         """Return the memory of the tower. The next picture reads its weights again."""
         self._encoded = None
@@ -186,18 +202,26 @@ class Vision:
 
     @cached_property
     def _tower(self) -> Tower:
+        files, tokens = (self._folder, self._config), self._tokens
+        tower: Tower
         match self._config["model_type"]:
             case "gemma3":
-                return GemmaTower(self._folder, self._config)
+                tower = GemmaTower(*files)
+            case "gemma3n":
+                tower = Gemma3nTower(*files, tokens)
             case "gemma4":
-                return Gemma4Tower(self._folder, self._config, self._tokens)
+                tower = Gemma4Tower(*files, tokens)
             case "lfm2-vl":
-                return Lfm2Tower(self._folder, self._config, self._model, self._tokens)
+                tower = Lfm2Tower(*files, self._model, tokens)
+            case "llama4":
+                tower = Llama4Tower(*files, self._model, tokens)
             case "mistral3":
-                ends = (self._tokens.row_end, self._tokens.picture_end)
-                return MistralTower(self._folder, self._config, self._model, ends)
+                tower = MistralTower(*files, self._model, (tokens.row_end, tokens.picture_end))
+            case "qwen2_vl" | "qwen2_5_vl":
+                tower = Qwen2Tower(*files)
             case _:
-                return QwenTower(self._folder, self._config)
+                tower = QwenTower(*files)
+        return tower
 
 
 def _hash(token_ids: Sequence[int]) -> bytes:

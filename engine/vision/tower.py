@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -179,15 +179,26 @@ class AttentionInBlocks:
     def __call__(
         self, queries: mx.array, keys: mx.array, values: mx.array, scale: float
     ) -> mx.array:
-        """Return the attention of queries of shape (1, H, L, D) to all keys and values."""
-        _, num_heads, num_patches, _ = queries.shape
+        """Return the attention of queries of shape (B, H, L, D) to all keys and values of their window.
+
+        A window is one of B: a picture, or a part of it.
+        """
+        num_windows, num_heads, num_patches, _ = queries.shape
         block_len = max(1, self._max_scores // (num_heads * num_patches))
-        blocks = [
-            self._attend(queries[:, :, start : start + block_len], keys, values, scale)
-            for start in range(0, num_patches, block_len)
-        ]
+        if num_windows == 1:
+            parts, axis = _slices(num_patches, block_len), 2
+            blocks = [self._attend(queries[:, :, part], keys, values, scale) for part in parts]
+        else:
+            parts, axis = _slices(num_windows, max(1, block_len // num_patches)), 0
+            blocks = [
+                self._attend(queries[part], keys[part], values[part], scale) for part in parts
+            ]
         self.results += blocks
-        return blocks[0] if len(blocks) == 1 else mx.concatenate(blocks, axis=2)
+        return blocks[0] if len(blocks) == 1 else mx.concatenate(blocks, axis=axis)
+
+
+def _slices(length: int, step: int) -> Iterator[slice]:
+    return (slice(start, start + step) for start in range(0, length, step))
 
 
 class BlockAttention(nn.Module):

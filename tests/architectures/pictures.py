@@ -21,7 +21,10 @@ Written by `python -m tests.architectures.pictures` with mlx {mlx}, mlx-lm {lm},
 
 Each type is built tiny and random. The logits of a chat are compared with those of mlx-vlm's own model of the
 same weights, of Gemma with the masks of transformers: mlx-vlm's let all tokens of Gemma 3 see each other, and the
-tokens of a picture in all layers of Gemma 4. The
+tokens of a picture in all layers of Gemma 4. The tower of Gemma 3n is compared with that of timm, which
+transformers uses: mlx-vlm's has another GELU, other norms and padding, gives columns before rows, and its embeddings of text
+lack their factor. The tower of Llama 4 has the GELU of transformers, not mlx-vlm's approximation, and its pictures are
+divided as there: mlx-vlm distorts them, knows eight forms, and leaves out the whole picture. The pictures for Qwen2-VL, Qwen2.5-VL and Gemma are prepared by transformers. The
 differences are relative to the standard deviation of the logits; rounding gives up to 5e-4. After a
 restored state, an edit, another answer, an eviction and a restart, the bits are those of a run without cached state
 (`tests/engine/vision`). The tokens are those of the tiny towers.
@@ -31,8 +34,12 @@ or `use_thumbnail` to false gets no tiles or no small picture (mlx-vlm ignores t
 gets the bilinear filter (mlx-vlm: bicubic), and all layers of the tower are used (mlx-vlm leaves out those behind
 `vision_feature_layer`).
 
+Copies of Gemma 3n by mlx-vlm name their weights in a way that mlx-lm does not read, so Gemma 3n sees in the folders of
+its maker.
+
 Other types get no pictures, and the app says so before a message is sent. Among them: `lfm2_vl`, `idefics3` and
 `smolvlm`. mlx-lm has no module of these names (it knows LFM2-VL only as `lfm2-vl`), so these models cannot be loaded.
+Kimi-VL has no tokenizer.json, only a tokenizer in Python, which is never run.
 
 | type | text | one picture | three pictures | {sizes} |
 |---|---|---|---|---|---|

@@ -26,6 +26,7 @@ from tokenizers import Tokenizer
 from transformers.models.gemma3.image_processing_pil_gemma3 import Gemma3ImageProcessorPil
 from transformers.models.gemma4.image_processing_pil_gemma4 import Gemma4ImageProcessorPil
 from transformers.models.lfm2_vl.processing_lfm2_vl import Lfm2VlProcessor
+from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
 from engine.models.compare import relative_difference
 from engine.models.loader import LoadedModel, load_model
@@ -34,8 +35,16 @@ from engine.runner.chunks import plan_chunks
 from engine.types import Message, Picture, Role
 from engine.vision.pixels import read_pixels
 from engine.vision.qwen import QwenTower, make_qwen_tower
+from tests.architectures.corrected_models import (
+    LLAMA4_VISION,
+    by_gemma3n,
+    by_llama4,
+    with_placeholders,
+)
+from tests.architectures.mobilenet import MobileNet
 from tests.fakes.seeing_configs import SEEING_KINDS, WINDOW
 from tests.fakes.seeing_model import write_picture
+from tests.fakes.tiny_network import tiny_stages
 
 
 def difference_from_whole_model(folder: Path, num_pictures: int) -> float:
@@ -103,31 +112,61 @@ def theirs(
 ) -> mx.array:
     """Return the logits of all tokens by mlx-vlm, of shape (L, V)."""
     config = json.loads((folder / "config.json").read_text())
-    with whole_packages():
-        name = config["model_type"].replace("-", "_")
-        part: Any = importlib.import_module(f"mlx_vlm.models.{name}")
-    settings = part.ModelConfig.from_dict(config)
-    if isinstance(settings.text_config, dict):
-        settings.text_config = part.TextConfig.from_dict(config["text_config"])
-        if config["model_type"] == "gemma3":
-            settings.text_config.mm_tokens_per_image = config["mm_tokens_per_image"]
-        settings.vision_config = part.VisionConfig.from_dict(config["vision_config"])
-    model: Any = part.Model(settings)
-    weights = cast("dict[str, mx.array]", mx.load(str(folder / "model.safetensors")))
-    if config["model_type"].startswith("qwen"):
-        model.vision_tower = make_qwen_tower(config).vision_tower  # see make_qwen_tower
-    if hasattr(model, "sanitize"):
-        weights = model.sanitize(dict(weights))
-    model.load_weights(list(weights.items()))
-    model.eval()
+    model = whole_model(folder, config)
     paths = [folder / f"{one.digest}.png" for one in pictures]
     images = [opened_image(path) for path in paths]
-    by_type = {"gemma3": by_gemma, "gemma4": by_gemma4, "mistral3": by_mistral}
+    by_type = {
+        "gemma3": by_gemma,
+        "gemma3n": by_gemma3n,
+        "gemma4": by_gemma4,
+        "llama4": by_llama4,
+        "mistral3": by_mistral,
+    }
     if config["model_type"] == "lfm2-vl":
         return by_lfm2(model, folder, token_ids[: ends[-1]], images)
     if config["model_type"] in by_type:
         return by_type[config["model_type"]](model, config, token_ids[: ends[-1]], images)
     return by_qwen(model, folder, token_ids, pictures, ends)
+
+
+def whole_model(folder: Path, config: dict[str, Any]) -> Any:
+    """Return mlx-vlm's own model of a folder."""
+    name = config["model_type"]
+    with whole_packages():
+        part: Any = importlib.import_module(f"mlx_vlm.models.{name.replace('-', '_')}")
+    model: Any = part.Model(whole_settings(part, config))
+    weights = cast("dict[str, mx.array]", mx.load(str(folder / "model.safetensors")))
+    if name.startswith("qwen3"):
+        model.vision_tower = make_qwen_tower(config).vision_tower  # see make_qwen_tower
+    if hasattr(model, "sanitize"):
+        weights = model.sanitize(dict(weights))
+    if name == "gemma3n":
+        weights = model.language_model.sanitize(weights)
+        model.vision_tower = MobileNet(weights, tiny_stages())
+    model.load_weights(list(weights.items()), strict=name != "gemma3n")  # it has an ear too
+    model.eval()
+    return model
+
+
+def whole_settings(part: Any, config: dict[str, Any]) -> Any:
+    """Return the settings of mlx-vlm's own model, from a config.json."""
+    name, text = config["model_type"], config.get("text_config", {})
+    if name in ("qwen2_vl", "qwen2_5_vl"):
+        # mlx-vlm reads the settings of the language model at the top level only.
+        config = text = {**text, **config}
+    elif name == "gemma3n":
+        config = {**config, "audio_config": {}}
+    elif name == "llama4":
+        config = {**config, "vision_config": {**LLAMA4_VISION, **config["vision_config"]}}
+    settings = part.ModelConfig.from_dict(dict(config))
+    if isinstance(settings.text_config, dict):
+        settings.text_config = part.TextConfig.from_dict(text)
+        if name == "gemma3":
+            settings.text_config.mm_tokens_per_image = config["mm_tokens_per_image"]
+        settings.vision_config = part.VisionConfig.from_dict(config["vision_config"])
+    if name == "gemma3n":
+        settings.audio_config = part.AudioConfig()
+    return settings
 
 
 def by_qwen(
@@ -142,10 +181,9 @@ def by_qwen(
     ids = with_placeholders(token_ids, config["image_token_id"])
     options: dict[str, Any] = {}
     if pictures:
-        tower = QwenTower(folder, config)
-        read = [tower.patches(read_pixels(folder / f"{one.digest}.png", one)) for one in pictures]
-        options["pixel_values"] = mx.concatenate([mx.array(one.values) for one in read])
-        options["image_grid_thw"] = mx.array([one.grid for one in read])
+        read = patches_of(folder, config, pictures)
+        options["pixel_values"] = mx.concatenate([values for values, _ in read])
+        options["image_grid_thw"] = mx.array([grid for _, grid in read])
     features = model.get_input_embeddings(mx.array([ids]), **options)
     language = model.language_model
     cache = make_prompt_cache(language)
@@ -164,6 +202,21 @@ def by_qwen(
         )
         logits.append(result.logits[0])
     return mx.concatenate(logits)
+
+
+def patches_of(
+    folder: Path, config: dict[str, Any], pictures: Sequence[Picture]
+) -> list[tuple[mx.array, list[int]]]:
+    """Return the patches and the grid of each picture. transformers makes those of Qwen2-VL."""
+    paths = [folder / f"{one.digest}.png" for one in pictures]
+    if config["model_type"].startswith("qwen3"):
+        tower = QwenTower(folder, config)
+        read = [tower.patches(read_pixels(*pair)) for pair in zip(paths, pictures, strict=True)]
+        return [(mx.array(one.values), list(one.grid)) for one in read]
+    settings = json.loads((folder / "preprocessor_config.json").read_text())
+    processor = Qwen2VLImageProcessorPil(**settings)
+    images = [processor(opened_image(path), return_tensors="np") for path in paths]
+    return [(mx.array(one["pixel_values"]), one["image_grid_thw"][0].tolist()) for one in images]
 
 
 def by_mistral(
@@ -287,10 +340,3 @@ def distances_of(token_ids: Sequence[int]) -> tuple[mx.array, mx.array]:
 def opened_image(path: Path) -> Image.Image:
     with Image.open(path) as image:
         return image.convert("RGB")
-
-
-def with_placeholders(token_ids: Sequence[int], placeholder: int) -> list[int]:
-    ids = list(token_ids)
-    for span in picture_spans(token_ids):
-        ids[span.start : span.end] = [placeholder] * (span.end - span.start)
-    return ids

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from engine.vision.gemma import make_gemma_tower
+from engine.vision.gemma3n import make_gemma3n_tower
 from engine.vision.gemma4 import make_gemma4_tower
 from engine.vision.lfm2 import make_lfm2_tower
+from engine.vision.llama4 import make_llama4_tower
 from engine.vision.mistral import make_mistral_tower
 from engine.vision.qwen import make_qwen_tower
+from engine.vision.qwen2 import make_qwen2_tower
 from tests.fakes.tiny_model import CONFIGS, Config
+from tests.fakes.tiny_network import TINY_NETWORK
 
 WINDOW = 48  # tokens of Gemma's sliding window
 # Qwen3.5: the rotary embedding has a low base, so that rows and columns change the logits.
@@ -90,6 +94,8 @@ class SeeingKind:
     written: str  # what the chat template writes for a picture
     settings: Config  # preprocessor_config.json
     make_tower: Callable[[Mapping[str, Any]], Any] = make_qwen_tower
+    # Starts of the names of the tower's weights, and those in model folders, where they are others
+    names: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def _qwen(config: Config, *, is_deep: bool) -> SeeingKind:
@@ -111,6 +117,54 @@ def _qwen3_vl(name: str, **text: object) -> SeeingKind:
     return _qwen({"model_type": name, "text_config": texts}, is_deep=True)
 
 
+_QWEN2_TEXT: Config = {
+    **{key: value for key, value in _TEXT.items() if key not in ("head_dim", "attention_bias")},
+    "rope_scaling": {"type": "mrope", "mrope_section": [8, 4, 4]},
+}
+_QWEN2_TOWER: Config = {
+    "depth": 2,
+    "num_heads": 2,
+    "patch_size": 14,
+    "spatial_merge_size": 2,
+    "temporal_patch_size": 2,
+    "in_chans": 3,
+}
+_QWEN2_SETTINGS = {
+    "min_pixels": 28 * 28,
+    "max_pixels": 4096 * 1024,
+    "patch_size": 14,
+    "merge_size": 2,
+    "temporal_patch_size": 2,
+}
+
+
+def _qwen2(config: Config) -> SeeingKind:
+    written = "<|vision_start|><|image_pad|><|vision_end|>"
+    return SeeingKind(config, _QWEN_IDS, written, _QWEN2_SETTINGS, make_qwen2_tower)
+
+
+# The settings of the language model stand beside those of the tower, as in published models.
+_QWEN2_VL = _qwen2(
+    {
+        **_QWEN2_TEXT,
+        "model_type": "qwen2_vl",
+        "vision_config": {**_QWEN2_TOWER, "embed_dim": 32, "hidden_size": 64, "mlp_ratio": 2},
+    }
+)
+_QWEN2_5_VL = _qwen2(
+    {
+        "model_type": "qwen2_5_vl",
+        "text_config": {**_QWEN2_TEXT, "model_type": "qwen2_5_vl_text"},
+        "vision_config": {
+            **_QWEN2_TOWER,
+            "hidden_size": 32,
+            "intermediate_size": 64,
+            "out_hidden_size": 64,
+            "window_size": 112,
+            "fullatt_block_indexes": [1],
+        },
+    }
+)
 _GEMMA = SeeingKind(
     config={
         "model_type": "gemma3",
@@ -135,6 +189,48 @@ _GEMMA = SeeingKind(
     written="<start_of_image>",
     settings={"size": {"height": 128, "width": 128}, "resample": 2},
     make_tower=make_gemma_tower,
+)
+_GEMMA3N = SeeingKind(
+    config={
+        "model_type": "gemma3n",
+        "text_config": {
+            **_TEXT,
+            "model_type": "gemma3n_text",
+            "num_hidden_layers": 6,
+            "intermediate_size": [96] * 6,
+            "layer_types": ["sliding_attention", "full_attention"] * 3,
+            "sliding_window": WINDOW,
+            "num_kv_shared_layers": 2,
+            "vocab_size_per_layer_input": 0,
+            "rope_local_base_freq": 100.0,
+            "final_logit_softcapping": 30.0,
+            "activation_sparsity_pattern": [0.5, 0.0, 0.0, 0.0, 0.0, 0.0],
+            "hidden_size_per_layer_input": 16,
+            "altup_num_inputs": 2,
+            "altup_coef_clip": 120.0,
+            "altup_correct_scale": True,
+            "altup_active_idx": 0,
+            "laurel_rank": 16,
+        },
+        "vision_config": {
+            "model_type": "gemma3n_vision",
+            "architecture": TINY_NETWORK,
+            "hidden_size": 40,
+            "rms_norm_eps": 1e-6,
+            "vocab_offset": 420,
+            "vocab_size": 16,
+        },
+        "vision_soft_tokens_per_image": 9,
+    },
+    ids={
+        "boi_token_id": "<start_of_image>",
+        "eoi_token_id": "<end_of_image>",
+        "image_token_id": "<image_soft_token>",
+    },
+    written="<image_soft_token>",
+    settings={"size": {"height": 96, "width": 96}, "resample": 2, "do_normalize": False},
+    make_tower=make_gemma3n_tower,
+    names={"vision_tower.": "model.vision_tower.", "embed_vision.": "model.embed_vision."},
 )
 _GEMMA4 = SeeingKind(
     config={
@@ -179,6 +275,47 @@ _GEMMA4 = SeeingKind(
     written="<|image|>",
     settings={"max_soft_tokens": 70, "patch_size": 16, "pooling_kernel_size": 2},
     make_tower=make_gemma4_tower,
+)
+_LLAMA4 = SeeingKind(
+    config={
+        "model_type": "llama4",
+        "text_config": {
+            **_TEXT,
+            "model_type": "llama4_text",
+            "num_hidden_layers": 4,
+            "num_experts_per_tok": 1,
+            "num_local_experts": 4,
+            "attention_chunk_size": WINDOW,
+            "interleave_moe_layer_step": 2,
+            "intermediate_size_mlp": 96,
+            "rope_scaling": None,
+            "use_qk_norm": True,
+        },
+        "vision_config": {
+            **_TOWER,
+            "model_type": "llama4_vision_model",
+            "image_size": 64,
+            "num_channels": 3,
+            "pixel_shuffle_ratio": 0.5,
+            "projector_input_dim": 48,
+            "projector_output_dim": 48,
+            "intermediate_size": 128,
+            "vision_output_dim": 48,
+            "rope_theta": 100.0,
+        },
+    },
+    ids={
+        "boi_token_index": "<|image_start|>",
+        "eoi_token_index": "<|image_end|>",
+        "image_token_index": "<|patch|>",
+        "tile_x": "<|tile_x_separator|>",
+        "tile_y": "<|tile_y_separator|>",
+        "whole": "<|image|>",
+    },
+    written="<|image|>",
+    settings={"size": {"height": 64, "width": 64}, "resample": 2, "max_patches": 6},
+    make_tower=make_llama4_tower,
+    names={"vision_tower.": "vision_model."},
 )
 _MISTRAL = SeeingKind(
     config={
@@ -237,8 +374,12 @@ SEEING_KINDS: Mapping[str, SeeingKind] = {
     "qwen3_5_moe": _qwen3_5("qwen3_5_moe"),
     "qwen3_vl": _qwen3_vl("qwen3_vl"),
     "qwen3_vl_moe": _qwen3_vl("qwen3_vl_moe", **_EXPERTS),
+    "qwen2_vl": _QWEN2_VL,
+    "qwen2_5_vl": _QWEN2_5_VL,
     "gemma3": _GEMMA,
+    "gemma3n": _GEMMA3N,
     "gemma4": _GEMMA4,
+    "llama4": _LLAMA4,
     "mistral3": _MISTRAL,
     "lfm2-vl": _LFM2,
 }

@@ -47,10 +47,11 @@ def build_seeing(
     tokens = [AddedToken(one, special=True, normalized=False) for one in kind.ids.values()]
     tokenizer.add_special_tokens(tokens)
     config: Config = copy.deepcopy(kind.config)
-    text = config["text_config"]
+    text, vision = config.get("text_config", config), config["vision_config"]
     text |= sizes
-    if "out_hidden_size" in config["vision_config"]:
-        config["vision_config"]["out_hidden_size"] = text["hidden_size"]
+    width = "hidden_size" if "embed_dim" in vision else "out_hidden_size"  # Qwen2-VL has both
+    if width in vision:
+        vision[width] = text["hidden_size"]
     config |= {key: tokenizer.token_to_id(token) for key, token in kind.ids.items()}
     content = _CONTENT.replace("PICTURE", kind.written)
     source = content + TEMPLATES[template].replace("m.content", "content(m)")
@@ -58,7 +59,10 @@ def build_seeing(
     mx.random.seed(11)
     weights = dict(cast("dict[str, mx.array]", mx.load(str(out / "model.safetensors"))))
     tower = tree_map_with_path(_wide, kind.make_tower(config).parameters())
-    weights |= dict(cast("list[tuple[str, mx.array]]", tree_flatten(tower)))
+    named = cast("list[tuple[str, mx.array]]", tree_flatten(tower))
+    for name, array in named:
+        start = next((one for one in kind.names if name.startswith(one)), "")
+        weights[kind.names.get(start, "") + name.removeprefix(start)] = array
     mx.save_safetensors(str(out / "model.safetensors"), weights, metadata={"format": "mlx"})
     settings = json.dumps(kind.settings)
     (out / "preprocessor_config.json").write_text(settings, encoding="utf-8")
@@ -87,6 +91,8 @@ def _wide(path: str, array: mx.array) -> mx.array:
 
     Those of norms get one too: the second of two norms would have no effect if all their weights were 1.
     """
+    if path.endswith(".gamma"):
+        return mx.full(array.shape, 0.5)  # of the part of a block that is added to its input
     if array.ndim == 1 and "norm" in path:
         return array + mx.random.normal(array.shape, scale=0.2)
     return array * 3.0 if path.endswith("weight") and array.ndim >= 2 else array

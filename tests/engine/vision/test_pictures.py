@@ -132,14 +132,14 @@ def test_remembered_pictures_take_little_memory(
 def test_picture_comes_back_from_disk_after_a_restart(
     open_seeing: OpenSeeing, cat: Picture, tmp_path: Path, name: str
 ) -> None:
-    options = {"name": name, "disk_folder": tmp_path / "state", "idle_work": True}
-    client = open_seeing(**options)
+    options = {"disk_folder": tmp_path / "state", "idle_work": True}
+    client = open_seeing(name, **options)
     first = seen("The quick brown fox", cat)
     finished, cold = asked(client, [first])
     client.send(Shutdown())
     client.core.run()
 
-    client = open_seeing(**options)
+    client = open_seeing(name, **options)
     again, same = asked(client, [first])
     assert num_fed(again) <= 16
     edited, _ = asked(client, [seen("Thank you", cat)])

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,16 +16,20 @@ from mlx import nn
 from mlx.utils import tree_flatten
 from tokenizers import Tokenizer
 
-from engine.chat.pictures import PictureTokens
+from engine.chat.pictures import TILE_TOKENS, PictureTokens
 from engine.models.compare import relative_difference
 from engine.types import Picture
+from engine.vision import tower
 from engine.vision.gemma import GemmaTower
+from engine.vision.gemma3n import Gemma3nTower, make_gemma3n_tower
 from engine.vision.gemma4 import Gemma4Tower
 from engine.vision.lfm2 import Lfm2Tower, make_lfm2_tower
+from engine.vision.llama4 import Llama4Tower
 from engine.vision.mistral import MistralTower
 from engine.vision.pixels import read_pixels
 from engine.vision.qwen import QwenTower, make_qwen_tower
-from engine.vision.tower import tower_weights
+from engine.vision.qwen2 import Qwen2Tower
+from engine.vision.tower import import_part, tower_weights
 from tests.fakes.seeing_model import build_seeing
 from tests.fakes.tiny_model import make_model
 
@@ -32,9 +37,9 @@ COMMON: dict[str, Any] = {"group_size": 32, "bits": 8}
 
 
 def embedded(folder: Path, picture: Picture, pictures: Path, kind: Any = QwenTower) -> mx.array:
-    tower = kind(folder, json.loads((folder / "config.json").read_text()))
+    its_tower = kind(folder, json.loads((folder / "config.json").read_text()))
     pixels = read_pixels(pictures / f"{picture.digest}.png", picture)
-    encoded, _ = tower.encode(tower.patches(pixels))
+    encoded, _ = its_tower.encode(its_tower.patches(pixels))
     mx.eval(encoded.embeddings)  # the weights are read from their file only now
     return encoded.embeddings
 
@@ -72,22 +77,22 @@ def test_quantised_tower_gives_nearly_the_same_embeddings(
     folder = build_seeing(tmp_path / "model", name)
     plain = embedded(folder, cat, tmp_path / "pictures", kind)
     config: dict[str, Any] = json.loads((folder / "config.json").read_text())
-    tower = make(config)
-    tower.load_weights(list(tower_weights(folder).items()))
+    original = make(config)
+    original.load_weights(list(tower_weights(folder).items()))
 
     def settings_of(name: str, layer: nn.Module) -> bool | dict[str, int]:
         is_quantised = name.startswith(quantised) and hasattr(layer, "to_quantized")
         return fewer_bits.get(name, True) if is_quantised else False
 
-    nn.quantize(tower, **COMMON, class_predicate=settings_of)
-    named = cast("list[tuple[str, mx.array]]", tree_flatten(tower.parameters()))
+    nn.quantize(original, **COMMON, class_predicate=settings_of)
+    named = cast("list[tuple[str, mx.array]]", tree_flatten(original.parameters()))
     path = folder / "model.safetensors"
     others = {
         name: array
         for name, array in cast("dict[str, mx.array]", mx.load(str(path))).items()
         if not name.startswith("vision_tower.")
     }
-    mx.eval(others, tower.parameters())
+    mx.eval(others, original.parameters())
     weights = others | dict(named)
     mx.save_safetensors(str(path), weights, metadata={"format": "mlx"})
     config["quantization"] = {**COMMON, **fewer_bits}
@@ -107,9 +112,36 @@ def test_projector_without_a_norm_ignores_its_weights(tmp_path: Path, cat: Pictu
     assert relative_difference(embedded(folder, cat, pictures, lfm2)[0], with_norm[0]) > 0.1
 
 
+@pytest.mark.parametrize(
+    ("name", "kind"), [("qwen3_5", QwenTower), ("qwen2_vl", Qwen2Tower), ("qwen2_5_vl", Qwen2Tower)]
+)
+def test_attention_in_small_blocks_gives_the_same_embeddings(
+    tmp_path: Path, cat: Picture, name: str, kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = build_seeing(tmp_path / "model", name)
+    plain = embedded(folder, cat, tmp_path / "pictures", kind)
+
+    # Qwen2.5-VL: the four windows of this picture have 64 to 8 patches, and 2 heads.
+    monkeypatch.setattr(tower, "_MAX_SCORES_CPU", 1000)
+    in_blocks = embedded(folder, cat, tmp_path / "pictures", kind)
+
+    assert relative_difference(in_blocks[0], plain[0]) < 1e-5
+
+
 def mistral(folder: Path, config: dict[str, Any]) -> MistralTower:
     mx.random.seed(3)  # the same embeddings of the tokens that end rows
     return MistralTower(folder, config, make_model(config), (5, 6))
+
+
+def gemma3n(folder: Path, config: dict[str, Any]) -> Gemma3nTower:
+    return Gemma3nTower(folder, config, PictureTokens("<image_soft_token>"))
+
+
+def llama4(folder: Path, config: dict[str, Any]) -> Llama4Tower:
+    mx.random.seed(3)  # the same embeddings of the tokens between tiles
+    markers = {one: number for number, one in enumerate(TILE_TOKENS, 5)}
+    tokens = PictureTokens("<|image|>", markers=markers)
+    return Llama4Tower(folder, config, make_model(config), tokens)
 
 
 def gemma4(folder: Path, config: dict[str, Any]) -> Gemma4Tower:
@@ -120,8 +152,11 @@ def gemma4(folder: Path, config: dict[str, Any]) -> Gemma4Tower:
     ("name", "kind", "published"),
     [
         ("qwen3_5", QwenTower, ("vision_tower.", "model.visual.")),
+        ("qwen2_vl", Qwen2Tower, ("vision_tower.", "visual.")),
+        ("qwen2_5_vl", Qwen2Tower, ("vision_tower.", "model.visual.")),
         ("gemma3", GemmaTower, ("vision_tower.", "model.vision_tower.")),
         ("gemma4", gemma4, ("embed_vision.", "model.embed_vision.")),
+        ("llama4", llama4, ("vision_model.", "model.vision_model.")),
         ("mistral3", mistral, ("vision_tower.vision_model.", "vision_tower.")),
     ],
 )
@@ -138,3 +173,44 @@ def test_published_names_of_weights_are_known(
     mx.save_safetensors(str(path), renamed, metadata={"format": "mlx"})
 
     assert mx.array_equal(embedded(folder, cat, tmp_path / "pictures", kind), plain)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("qwen2_vl", Qwen2Tower), ("qwen2_5_vl", Qwen2Tower), ("gemma3n", gemma3n)]
+)
+def test_kernels_in_the_order_of_torch_are_known(
+    tmp_path: Path, cat: Picture, name: str, kind: Any
+) -> None:
+    """torch's order is: results, channels, then places. MLX has the channels last."""
+    folder = build_seeing(tmp_path / "model", name)
+    plain = embedded(folder, cat, tmp_path / "pictures", kind)
+    path = folder / "model.safetensors"
+    weights = cast("dict[str, mx.array]", mx.load(str(path)))
+    mx.eval(weights)
+    kernels = {key: array for key, array in weights.items() if array.ndim >= 4}
+    turned = {key: mx.contiguous(mx.moveaxis(array, -1, 1)) for key, array in kernels.items()}
+    assert turned
+    mx.save_safetensors(str(path), weights | turned, metadata={"format": "mlx"})
+
+    assert mx.array_equal(embedded(folder, cat, tmp_path / "pictures", kind), plain)
+
+
+def test_published_tower_of_gemma3n_has_the_weights_of_mlx_vlm() -> None:
+    vision = {"architecture": "mobilenetv5_300m_enc", "hidden_size": 2048, "vocab_size": 128}
+    config = {
+        "vision_config": vision | {"vocab_offset": 262144},
+        "text_config": {"hidden_size": 2048},
+        "eoi_token_id": 262144,
+    }
+    theirs = import_part("gemma3n.vision").VisionModel(import_part("gemma3n.config").VisionConfig())
+
+    ours: Any = make_gemma3n_tower(config)
+
+    assert shapes(ours.vision_tower) == shapes(theirs)
+    assert sum(math.prod(shape) for shape in shapes(theirs).values()) > 290e6
+
+
+def shapes(module: nn.Module) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of a module's weights, which are not computed."""
+    named = cast("list[tuple[str, mx.array]]", tree_flatten(module.parameters()))
+    return {name: array.shape for name, array in named}
