@@ -287,6 +287,7 @@ class Core(QObject):
         """Create what tells how long the model will read before it answers."""
         folder = seams.settings_path.parent
         self.turns.estimate_saved = self.reading_rate.saved_ms
+        self.turns.wait_lines.folder_of = self.folders.get_any
         self.time_saved = TimeSaved(self.turns, seams.origin, folder / SAVED_FILE, self._lane)
         self.prompt_sizes = PromptSizes(
             self.bridge,

@@ -35,7 +35,7 @@ from app.controllers.requests import (
 from app.controllers.turns import Turns
 from app.conversation.attachments import Attachment
 from app.conversation.tree import Conversation, MessageNode, NodeId, has_messages, shown_path
-from app.viewmodels.chat_state import counted_state
+from app.viewmodels.chat_state import ChatState, counted_state
 from app.viewmodels.reading import ToRead
 from engine.commands import Asked
 from engine.events import IdleWorking, ModelFacts
@@ -61,7 +61,7 @@ class PromptSizes(QObject):
     """The size of the next prompt, if it is known and a caption needs it."""
 
     changed = Signal()
-    # arguments: ConversationId on show without a draft, and its ChatState by the newest count
+    # arguments: ConversationId on show, and its ChatState by the newest count
     chat_counted = Signal(object, object)
 
     def __init__(  # noqa: PLR0913 (the size depends on each)
@@ -255,6 +255,7 @@ class PromptSizes(QObject):
             return
         self._last = None
         self.is_counted = True
+        self._note_state(conversation, None)
         if edit is None:
             self._too_long = self.num_tokens = None
         self.changed.emit()
@@ -283,10 +284,22 @@ class PromptSizes(QObject):
             self._too_long = counted if counted.num_too_long else None
             self._too_long_files = self._files
             self.num_tokens = counted.num_tokens
-            if not has_draft(self._desk.get(self._library.current)):
+            conversation = self._desk.get(self._library.current)
+            if not has_draft(conversation):
                 self._full = self._too_long
-                self.chat_counted.emit(self._library.current, counted_state(counted))
+            self._note_state(conversation, counted)
         self._set(counted)
+
+    def _note_state(self, conversation: Conversation, counted: TokensCounted | None) -> None:
+        """Emit the state of the conversation on show, which is about its messages, or else about its draft.
+
+        counted: the length of the next prompt; None if it is not counted.
+        """
+        facts, files = self._models.status.facts, conversation.draft_attachments
+        if not has_messages(conversation) and facts is not None and is_far_too_long(files, facts):
+            self.chat_counted.emit(conversation.conversation_id, ChatState.UNREAD)
+        elif counted is not None and not (has_messages(conversation) and has_draft(conversation)):
+            self.chat_counted.emit(conversation.conversation_id, counted_state(counted))
 
     def _set(self, size: TokensCounted | None) -> None:
         if size != self.size:

@@ -83,6 +83,8 @@ class ServerController(QObject):
         self._has_started = False
         preferences.changed.connect(self._follow)
         models.cards_changed.connect(self._offer_models)
+        models.status_changed.connect(self._note_expected)
+        self._is_expected = models.status.will_be_ready
         self._running: RunningServer | None = None  # used on the lane only
         self._options: _Options | None = None  # those of the newest start; None: off
         self.state = _OFF
@@ -151,7 +153,7 @@ class ServerController(QObject):
             self._begin(options, partial(kept_key, self.key_file))
 
     def _begin(self, options: _Options, make_key: Callable[[], str]) -> None:
-        cards = self._models.cards
+        cards, is_expected = self._models.cards, self._is_expected
 
         def begin() -> ServerState:
             # Imported late: the libraries of the server take a third of a second.
@@ -169,6 +171,7 @@ class ServerController(QObject):
                 self.replies_file if keeps else None,
                 Choice(self._pass_on_choice, cards) if chooses else None,
             )
+            self._running.expect_model(is_expected=is_expected)
             return ServerState(self._running.url, key)
 
         self._lane.run(begin, self._take, lambda problem: self._take(ServerState(problem=problem)))
@@ -182,6 +185,19 @@ class ServerController(QObject):
                 self._running.offer(cards)
 
         self._lane.run(offer)
+
+    def _note_expected(self) -> None:
+        """Let requests wait from the start of the app until a model is loaded, or none is found."""
+        is_expected = self._models.status.will_be_ready
+        if is_expected == self._is_expected:
+            return
+        self._is_expected = is_expected
+
+        def note() -> None:
+            if self._running is not None:
+                self._running.expect_model(is_expected=is_expected)
+
+        self._lane.run(note)
 
     def _pass_on_choice(self, path: Path, refuse: Callable[[], None]) -> None:
         """Load a model that a program has chosen. Runs on the thread of the server."""

@@ -122,9 +122,9 @@ class Turns(QObject):
         self.estimate_saved: Callable[[Usage, str], float] = lambda _usage, _path: 0.0
         running = self._running.values()
         self._saver = TextSaver(store, running, self)
-        self._wait_lines = WaitLines(running, desk, origin.tick, self._set_phase, self)
+        self.wait_lines = WaitLines(running, desk, origin.tick, self._set_phase, self)
         bridge.request_changed.connect(self._on_request_changed)
-        bridge.idle_changed.connect(self._wait_lines.note_idle)
+        bridge.idle_changed.connect(self.wait_lines.note_idle)
         models.status_changed.connect(self._on_status_changed)
         models.will_replace.connect(self._on_will_replace)
 
@@ -209,7 +209,7 @@ class Turns(QObject):
             self._running[running.request_id] = running
         self._desk.pin(conversation_id)
         self._desk.hold(conversation, text, files)
-        self._wait_lines.start()
+        self.wait_lines.start()
         if status.facts is not None:
             for running in self._turns_of(conversation_id):
                 self._submit(running, status.facts)
@@ -338,7 +338,7 @@ class Turns(QObject):
             return
         match event:
             case RequestQueued():
-                self._set_phase(running, self._wait_lines.queued_phase(running, event))
+                self._set_phase(running, self.wait_lines.queued_phase(running, event))
             case RequestStarted(plan=plan, restore_ms=restore_ms):
                 self._on_started(running, plan, restore_ms)
             case PrefillProgress(done=done, total=total, eta_s=eta_s):
@@ -490,7 +490,7 @@ class Turns(QObject):
         del self._running[running.request_id]
         if not self._running:
             self._saver.stop()
-            self._wait_lines.stop()
+            self.wait_lines.stop()
 
     def _set_phase(self, running: RunningTurn, phase: Phase) -> None:
         if running.stopped:

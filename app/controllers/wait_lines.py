@@ -13,14 +13,15 @@ from PySide6.QtCore import QObject, QTimer
 from app.bridge.engine_bridge import IdleEvent
 from app.controllers.desk import Desk
 from app.controllers.running_turn import RunningTurn
-from app.conversation.folder import documents_of
+from app.conversation.folder import Folder, documents_of
+from app.conversation.placement import FolderId
 from app.conversation.text import one_line
 from app.viewmodels.state_line import LONG_MS, Phase, Reading, Waiting
 from app.words import state as words
 from engine.events import IdleWorking, RequestQueued, WaitReason
 from engine.types import ConversationId, chat_of
 
-_TITLE_LEN = 40  # characters of a chat's title in a line
+_TITLE_LEN = 40  # characters of the title of a chat, or the name of a folder, in a line
 
 
 class WaitLines(QObject):
@@ -47,6 +48,8 @@ class WaitLines(QObject):
         self._turns, self._desk, self._tick, self._show = turns, desk, tick, show
         # The conversation that the engine reads ahead. It ends its step before it begins a request.
         self._read_ahead: ConversationId | None = None
+        # Returns the folder with an id, or None if it is unknown. Core sets it.
+        self.folder_of: Callable[[FolderId], Folder | None] = lambda _folder_id: None
         self.timer = QTimer(self, singleShot=True, interval=LONG_MS)
         self.timer.timeout.connect(self._show_late)
 
@@ -108,8 +111,11 @@ class WaitLines(QObject):
         behind = self._read_before(running)
         if phase != Waiting(0) or behind is None:
             return phase
-        if documents_of(behind) is not None:
-            return Waiting(0, words.WAITING_FOR_DOCUMENTS)
+        folder_id = documents_of(behind)
+        if folder_id is not None:
+            folder, text = self.folder_of(folder_id), words.WAITING_FOR_DOCUMENTS
+            text = words.waiting_for_documents(_short(folder.name)) if folder else text
+            return Waiting(0, text, words.WAITING_FOR_DOCUMENTS)
         title = self._title(behind)
         text = words.waiting_for_step(title) if title else words.WAITING_FOR_STEP
         return Waiting(0, text, words.WAITING_FOR_STEP)
@@ -126,5 +132,10 @@ class WaitLines(QObject):
     def _title(self, conversation_id: ConversationId | None) -> str:
         if conversation_id is None or conversation_id not in self._desk:
             return ""
-        title = one_line(self._desk.get(conversation_id).title, _TITLE_LEN + 1)
-        return title if len(title) <= _TITLE_LEN else f"{title[:_TITLE_LEN].rstrip()}…"
+        return _short(self._desk.get(conversation_id).title)
+
+
+def _short(title: str) -> str:
+    """Return a title that is cut to _TITLE_LEN characters."""
+    title = one_line(title, _TITLE_LEN + 1)
+    return title if len(title) <= _TITLE_LEN else f"{title[:_TITLE_LEN].rstrip()}…"

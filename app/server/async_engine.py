@@ -46,6 +46,7 @@ class AsyncEngine:
         self.model: ModelFacts | None = None
         self.model_problem: Problem | None = None  # why there is no model
         self._is_loading = False  # True while the engine loads a model
+        self._is_expected = False  # True while the app is about to load a model
         self._awaited = ""  # path of a model whose load was asked for and has not begun
         self._is_settled = asyncio.Event()  # set unless requests wait for a model
         self._is_settled.set()
@@ -63,6 +64,11 @@ class AsyncEngine:
     def await_model(self, path: str) -> None:
         """Let `settled` wait for a model that will be loaded, until its load has ended."""
         self._awaited = path
+        self._note_settled()
+
+    def expect_model(self, *, is_expected: bool) -> None:
+        """Let `settled` wait until the app has found and loaded a model, or has found none."""
+        self._is_expected = is_expected
         self._note_settled()
 
     def await_none(self) -> None:
@@ -162,7 +168,8 @@ class AsyncEngine:
         self._note_settled()
 
     def _note_settled(self) -> None:
-        if (self._is_loading or self._awaited) and not self.is_stopping:
+        is_coming = self._is_loading or self._is_expected or self._awaited
+        if is_coming and not self.is_stopping:
             self._is_settled.clear()
         else:
             self._is_settled.set()

@@ -103,6 +103,10 @@ class RunningServer:
         """Replace the models of this computer, of which requests choose one if they may."""
         self._call(lambda: self._offered.offer(cards))
 
+    def expect_model(self, *, is_expected: bool) -> None:
+        """Let requests wait while the app searches or loads a model."""
+        self._call(lambda: self._async_engine.expect_model(is_expected=is_expected))
+
     def look(self, shown: int | None, on_seen: Callable[[SeenRequests], None]) -> None:
         """Pass the requests to `on_seen`, on the thread of the server.
 
@@ -129,7 +133,7 @@ class RunningServer:
             self._server.set_exception(error)  # the thread that starts the server waits for it
 
     async def _serve(self) -> None:
-        engine = AsyncEngine(self._engine, self._clients)
+        engine = self._async_engine = AsyncEngine(self._engine, self._clients)
         self._loop = asyncio.get_running_loop()
         self._replies = KeptReplies(self._replies_file)
         generations = Generations(engine, self._replies, self._watcher, self._offered)

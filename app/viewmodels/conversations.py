@@ -25,7 +25,7 @@ from app.conversation.folder import FolderColor
 from app.conversation.placement import FolderId
 from app.viewmodels.chat_state import ChatState
 from app.viewmodels.document_lines import FolderMark
-from app.words import folders, window as words
+from app.words import folders, units, window as words
 from engine.types import ConversationId
 
 NO_PARENT = QModelIndex()
@@ -70,7 +70,8 @@ class ConversationRow:
 
     conversation_id: ConversationId
     title: str
-    activity: str = ""  # text at the right while an answer is written, such as "58 tok/s"
+    # Text at the right while an answer is written or waited for, such as "58 tok/s" or "Waiting"
+    activity: str = ""
     unseen: bool = False  # True if the user has not opened the newest answer yet
     keep_ready: bool = False  # True if the user chose Keep in Memory for this conversation
     folder_id: FolderId | None = None  # folder below whose row this row is
@@ -81,10 +82,15 @@ class ConversationRow:
         return self.conversation_id
 
     @property
+    def is_written(self) -> bool:
+        """True if the activity is the rate of an answer."""
+        return self.activity.endswith(units.RATE)
+
+    @property
     def spoken(self) -> str:
         """Text for screen readers: the title and the states of the conversation."""
         notes = (
-            words.ANSWERING if self.activity else "",
+            words.ANSWERING if self.is_written else self.activity.lower(),
             words.NEW_ANSWER if self.unseen else "",
             folders.PINNED_STATE if self.pinned else "",
             words.KEPT_READY if self.keep_ready else "",

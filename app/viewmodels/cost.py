@@ -15,7 +15,9 @@ _MANY_TOKENS = 1_000
 
 
 def other_model_cost(num_tokens: int | None, num_models: int) -> str:
-    """Return what another model would read of the chat on show; empty if it is little or unknown.
+    """Return what a model that has read nothing of the chat on show would read; empty if it is little or unknown.
+
+    Any model may have read it, also one that is not loaded, so the sentence names none.
 
     Args:
         num_tokens: size of the next prompt as the model in use counts it; None if it is not known.
@@ -43,7 +45,7 @@ def chat_line(state: ChatState, to_read: ToRead) -> str:
 
 def _reads(to_read: ToRead) -> str:
     line = words.NOTHING if to_read.num_tokens == 0 else _reads_tokens(to_read)
-    if not to_read.num_on_disk:
+    if not to_read.restores_from_disk:
         return line
     return words.restores_from_disk(units.tokens(to_read.num_on_disk), reads=line)
 

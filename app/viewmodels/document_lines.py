@@ -11,7 +11,7 @@ from app.conversation.folder import Folder, FolderDocument
 from app.viewmodels import figures
 from app.viewmodels.chat_state import ChatState
 from app.viewmodels.folder_documents import DocumentState, DocumentStatus, FolderDocumentsStatus
-from app.words import folder_documents as words
+from app.words import folder_documents as words, state as state_words
 
 _STATES = {
     DocumentState.NO_MODEL: "",
@@ -77,7 +77,7 @@ def document_rows(
 def opening_row(name: str, share: float | None) -> DocumentLine:
     """Return the row of a file whose text is being extracted. share: None if unknown."""
     percent = "" if not share else f" · {figures.percent(share)}"
-    return DocumentLine(name, f"{words.OPENING}{percent}", is_opening=True)
+    return DocumentLine(name, state_words.line([f"{words.OPENING}{percent}"]), is_opening=True)
 
 
 def _row(
@@ -92,7 +92,7 @@ def _row(
         parts += [words.num_tokens(found.num_tokens), _STATES[found.state]]
     if file_state is not None:
         parts.append(words.CHANGED if file_state is FileState.CHANGED else words.GONE)
-    return DocumentLine(file.name, " · ".join(filter(None, parts)), file_state)
+    return DocumentLine(file.name, state_words.line(filter(None, parts)), file_state)
 
 
 def summary_line(status: FolderDocumentsStatus, model_name: str) -> str:
@@ -101,7 +101,7 @@ def summary_line(status: FolderDocumentsStatus, model_name: str) -> str:
     left = status.num_left
     if left is not None and status.state is not DocumentState.TOO_LONG:
         parts.append(words.leaves(left))
-    return " · ".join(filter(None, parts))
+    return state_words.line(filter(None, parts))
 
 
 def short_state(status: FolderDocumentsStatus, model_name: str) -> str:

@@ -10,8 +10,9 @@ from collections import deque
 from dataclasses import InitVar, dataclass, field
 
 from app.conversation.tree import MessageNode
+from app.viewmodels.models import work_word
 from app.viewmodels.state_line import Phase
-from app.words import units as words
+from app.words import state as state_words, units as words
 from engine.types import Channel
 
 RATE_AFTER_S = 0.1  # seconds after the first delta before a rate is shown
@@ -60,9 +61,13 @@ class LiveReply:
         return (num_tokens - first_tokens) / (last_at - first_at)
 
     @property
-    def rate(self) -> str:
-        """The decode rate, as text for the list of conversations."""
-        return words.NO_RATE if self.tok_s is None else words.tokens_per_second(f"{self.tok_s:.0f}")
+    def activity(self) -> str:
+        """The decode rate, or before the first text what the reply waits for, for the list of chats."""
+        if self.tok_s is not None:
+            return words.tokens_per_second(f"{self.tok_s:.0f}")
+        return (
+            words.NO_RATE if self.num_tokens else work_word([self.phase]) or state_words.waiting(0)
+        )
 
     @property
     def reasoning_s(self) -> float | None:

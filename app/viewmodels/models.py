@@ -124,12 +124,14 @@ def work_word(phases: Sequence[Phase]) -> str:
 
     A chat that waits for the model has no text here: state_word() tells about the model.
     """
-    num_writing = sum(isinstance(one, Planned) for one in phases)
+    planned = [one for one in phases if isinstance(one, Planned)]
+    num_writing = sum(one.is_read for one in planned)
     if num_writing:
         return words.answering(num_writing)
     reading = next((one for one in phases if isinstance(one, Reading)), None)
-    if reading is not None:
-        return words.reading(figures.percent(reading.done / max(1, reading.total)))
+    if reading is not None or planned:
+        share = 0.0 if reading is None else reading.done / max(1, reading.total)
+        return words.reading(figures.percent(share))
     if any(isinstance(one, Stopping) for one in phases):
         return state_words.STOPPING
     is_waiting = any(isinstance(one, Waiting) for one in phases)

@@ -14,6 +14,8 @@ INSTANT_S = 0.25
 # Announced if no rate is known yet: 10 s at 100 tokens per second. SmolLM2-135M on two busy CPU
 # cores reads less than 60.
 LONG_TOKENS = 1_000
+# Fewer tokens on disk are restored at once. They are, for example, the last token of a chat in memory.
+_MENTIONED_ON_DISK = 16
 # A range is shown if its end is so many times its beginning.
 _WIDE = 1.5
 # Shorter prompts are fed in one pass, whose time is not proportional to their length, unless it is long.
@@ -33,6 +35,11 @@ class ToRead:
     is_shared: bool = False  # True if other requests run, so that reading takes longer
 
     @property
+    def restores_from_disk(self) -> bool:
+        """True if enough tokens would be read from disk to be worth a word."""
+        return self.num_on_disk >= _MENTIONED_ON_DISK
+
+    @property
     def is_long(self) -> bool:
         if self.expected is None:
             return self.num_tokens >= LONG_TOKENS
@@ -41,7 +48,7 @@ class ToRead:
     @property
     def is_instant(self) -> bool:
         """True if reading takes no time that a person notices."""
-        if self.num_on_disk or self.is_shared:
+        if self.restores_from_disk or self.is_shared:
             return False
         is_short = self.expected is not None and self.expected.most < INSTANT_S
         return is_short or self.num_tokens == 0

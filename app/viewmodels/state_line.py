@@ -167,6 +167,11 @@ class Planned:
     wait_ms: float | None = None
 
     @property
+    def is_read(self) -> bool:
+        """True if the whole prompt is read, as far as it is known."""
+        return self.wait_ms is not None or not self.plan.num_fed
+
+    @property
     def worked_ms(self) -> float | None:
         """Milliseconds from the start of the request to the first token."""
         return None if self.wait_ms is None else max(0.0, self.wait_ms - self.queue_ms)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 from PySide6.QtCore import QEvent, QObject
 from PySide6.QtGui import QGuiApplication
@@ -12,28 +12,28 @@ from typing_extensions import override
 from app.controllers.library import LibraryController
 from app.controllers.turns import Turns
 from app.store.conversations import ConversationSummary
+from app.widgets.toast import Toast
 from app.words import window as words
-
-# A function that shows a toast. Arguments: a sentence, the label of the button, the action of the
-# button.
-Offer = Callable[[str, str, Callable[[], object]], None]
+from engine.types import ConversationId
 
 
 class Attention(QObject):
     """The notifier of finished answers, owned by the window.
 
     A finished answer bounces the Dock icon while the window is inactive. If the answer's
-    conversation is not shown, a toast appears too. The Dock badge counts the answer until its
+    conversation is not shown, a toast appears too, until the answer is seen. The Dock badge counts the answer until its
     conversation is shown.
     """
 
     def __init__(
-        self, window: QWidget, turns: Turns, library: LibraryController, offer: Offer
+        self, window: QWidget, turns: Turns, library: LibraryController, toast: Toast
     ) -> None:
         super().__init__(window)
         self._window = window
         self._library = library
-        self._offer = offer
+        self._toast = toast
+        # The chats with a toast that is not withdrawn, each with the action of its button
+        self._offered: dict[ConversationId, partial[None]] = {}
         self._num_unseen = 0
         turns.answered.connect(self._on_answered)
         library.unseen.finished.connect(self._on_finished_unseen)
@@ -52,14 +52,18 @@ class Attention(QObject):
             QApplication.alert(self._window)
 
     def _on_finished_unseen(self, summary: ConversationSummary) -> None:
-        self._offer(
-            words.has_finished(summary.title),
-            words.OPEN,
-            lambda: self._library.select(summary.conversation_id),
-        )
+        chat = summary.conversation_id
+        act = self._offered.setdefault(chat, partial(self._library.select, chat))
+        self._toast.offer(words.has_finished(summary.title), words.OPEN, act)
+
+    def _withdraw_seen(self) -> None:
+        """Withdraw the toasts of answers that the user has seen, or whose chat is deleted."""
+        for chat in self._offered.keys() - self._library.unseen.ids:
+            self._toast.withdraw(self._offered.pop(chat))
 
     def _count(self) -> None:
         """Set the Dock badge to the number of conversations with an unseen answer."""
+        self._withdraw_seen()
         num_unseen = len(self._library.unseen.ids)
         app = QGuiApplication.instance()
         if num_unseen != self._num_unseen and isinstance(app, QGuiApplication):

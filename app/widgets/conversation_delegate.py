@@ -183,7 +183,8 @@ class ConversationDelegate(QStyledItemDelegate):
         if row.activity:
             font = self._theme.zoomed_font(Type.CAPTION)
             painter.setFont(font)
-            ink = quiet if row.activity == units.NO_RATE else colors.instant.ink
+            is_quiet = row.activity == units.NO_RATE
+            ink = colors.instant.ink if row.is_written and not is_quiet else quiet
             painter.setPen(QColor(ink))
             align = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
             painter.drawText(rect, align, row.activity)

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QAbstractItemView, QApplication, QLineEdit, QPlainTextEdit, QTextEdit
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QApplication,
+    QLineEdit,
+    QMenu,
+    QPlainTextEdit,
+    QTextEdit,
+)
 
 from app.controllers.undoing import Undoing
 from app.widgets.answers.area import ReadingArea
@@ -73,6 +80,38 @@ class TextCommands(QObject):
             self._area.text_view.selection.select_all()
 
 
+class PossibleEdits(QObject):
+    """Switches off the commands of the open Edit menu that would do nothing.
+
+    An action that is off ignores its keys, and text changes at any time. So all are on while the menu is closed.
+    """
+
+    def __init__(self, area: ReadingArea, undoing: Undoing, actions: Actions, menu: QMenu) -> None:
+        super().__init__(menu)
+        self._area = area
+        self._undoing = undoing
+        self._actions = actions
+        menu.aboutToShow.connect(self._show_possible)
+        menu.aboutToHide.connect(self._enable_all)
+
+    def _show_possible(self) -> None:
+        field = focused_field()
+        text = self._area.text_view.selection
+        is_selected = not text.is_empty if field is None else _has_selection(field)
+        possible = {
+            CommandId.UNDO: can_undo_typing() or self._undoing.name,
+            CommandId.REDO: can_redo_typing() or self._undoing.redo_name,
+            CommandId.CUT: is_selected and field is not None and not field.isReadOnly(),
+            CommandId.COPY: is_selected,
+        }
+        for command, is_possible in possible.items():
+            self._actions[command].setEnabled(bool(is_possible))
+
+    def _enable_all(self) -> None:
+        for command in (CommandId.UNDO, CommandId.REDO, CommandId.CUT, CommandId.COPY):
+            self._actions[command].setEnabled(True)
+
+
 def can_undo_typing() -> bool:
     """Return True if the focused text field has something to undo."""
     field = focused_field()
@@ -87,6 +126,14 @@ def can_redo_typing() -> bool:
 
 def has_text(field: QLineEdit | QPlainTextEdit | QTextEdit) -> bool:
     return bool(field.text() if isinstance(field, QLineEdit) else field.toPlainText())
+
+
+def _has_selection(field: QLineEdit | QPlainTextEdit | QTextEdit) -> bool:
+    return (
+        field.hasSelectedText()
+        if isinstance(field, QLineEdit)
+        else field.textCursor().hasSelection()
+    )
 
 
 def focused_field() -> QLineEdit | QPlainTextEdit | QTextEdit | None:

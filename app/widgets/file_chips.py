@@ -334,7 +334,10 @@ class FileChips(QScrollArea):
         height = last.bottom() + 1
         self._inner.resize(self.viewport().width(), height)
         row = last.height() + Space.S
-        most = max(1, min(_MAX_ROWS, self._room // row)) * row
+        num_rows = max(1, min(_MAX_ROWS, self._room // row))
+        most = num_rows * row
+        if num_rows > 1 and height > most:
+            most -= row // 2  # a row that is cut shows that there are more
         # The space below separates the chips from the text.
         self.setFixedHeight(min(height + Space.S, most))
 

@@ -45,7 +45,7 @@ from app.widgets.chats_menu import ChatsMenu
 from app.widgets.commands import CommandId, MenuName, connect_actions, fill_menu_bar, make_actions
 from app.widgets.deleted_sheet import DeletedSheet
 from app.widgets.dialogs import ask_where_to_save
-from app.widgets.editing import TextCommands
+from app.widgets.editing import PossibleEdits, TextCommands
 from app.widgets.exchange_commands import ExchangeCommands
 from app.widgets.file_drop import FileDrop
 from app.widgets.focus_order import set_tab_order
@@ -121,7 +121,7 @@ class MainWindow(QMainWindow):
         self.documents = DocumentsOfFolders(
             theme, core, self.sidebar, self.pane, self.file_drop, self.toast
         )
-        self._attention = Attention(self, core.turns, core.library, self.toast.offer)
+        self._attention = Attention(self, core.turns, core.library, self.toast)
         self.speaker = AnswerSpeaker(self, core.turns, core.library, self.pane.transcript)
         self._build()
         self._connect_commands()
@@ -185,6 +185,7 @@ class MainWindow(QMainWindow):
         undo, redo = self.commands[CommandId.UNDO], self.commands[CommandId.REDO]
         AnswerCommands(self._core, self.pane, self.commands, menus[MenuName.CHAT])
         UndoNames(undo, redo, menus[MenuName.EDIT], self._core.undoing)
+        PossibleEdits(self.pane.reading, self._core.undoing, self.commands, menus[MenuName.EDIT])
         ChatsMenu(menus[MenuName.WINDOW], self._core.library, self._core.organiser)
         self._beside.setSpacing(0)
         self._beside.addWidget(self.pane, 1)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from PySide6.QtCore import QItemSelectionModel, QSignalBlocker, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QKeyEvent
+from PySide6.QtCore import QEvent, QItemSelectionModel, QSignalBlocker, Qt, Signal
+from PySide6.QtGui import QFocusEvent, QHelpEvent, QKeyEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeWidget, QTreeWidgetItem, QWidget
 from typing_extensions import override
 
 from app.theme.palette import Theme
 from app.viewmodels.memory_map import MapRow
 from app.widgets.focus_ring import FocusRing
+from app.widgets.tips import show_tip
 from app.words import memory_map as words
 
 _COLUMNS = (words.CHAT, words.TOKENS, words.IN_MEMORY, words.ON_DISK, words.STATE)
@@ -127,6 +128,15 @@ class MemoryTable(QTreeWidget):
         first = self.model().index(0, 0)
         if not self.currentIndex().isValid() and first.isValid():
             self.selectionModel().setCurrentIndex(first, QItemSelectionModel.SelectionFlag.NoUpdate)
+
+    @override
+    def viewportEvent(self, event: QEvent) -> bool:
+        if isinstance(event, QHelpEvent):
+            index = self.indexAt(event.pos())
+            is_cut = self.sizeHintForIndex(index).width() > self.visualRect(index).width()
+            show_tip(self.viewport(), event.globalPos(), str(index.data()) if is_cut else "")
+            return True
+        return super().viewportEvent(event)
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -63,7 +63,9 @@ class ModelDefaultsSheet(QDialog):
         title.setProperty("type", "title")
         title.setContentsMargins(Space.XXL, Space.L, Space.XXL, 0)
         page.add_row(settings.NEW_CHATS, self.preset)
-        page.add_row(words.THINKING, self.thinking)
+        self.thinking.setVisible(self._may_think)
+        if self._may_think:
+            page.add_row(words.THINKING, self.thinking)
         page.add_note(words.NEW_CHATS_NOTE)
         page.add_row(words.CONTEXT, self.context)
         page.add_note(words.CONTEXT_NOTE)
@@ -101,6 +103,12 @@ class ModelDefaultsSheet(QDialog):
         core.preferences.changed.connect(self._refresh)
         core.presets.changed.connect(self._refresh)
         core.models.status_changed.connect(self._refresh)
+
+    @property
+    def _may_think(self) -> bool:
+        """True unless the model is known to write no thoughts, which only the loaded model tells."""
+        facts = self._core.models.status.facts
+        return facts is None or facts.path != self._path or facts.has_thinking
 
     @property
     def _defaults(self) -> ModelDefaults:

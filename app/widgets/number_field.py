@@ -11,7 +11,7 @@ from app.theme.tokens import Space
 from app.widgets.fields import LineField
 from app.words import units
 
-_WIDTH = 116  # room for the hint of most defaults, so that fields in a column are equally wide
+_WIDTH = 120  # room for the hint of most defaults, so that fields in a column are equally wide
 # For these reasons the field loses the focus only for a while, to its menu or another window. The
 # typed text then stays in the field.
 _STILL_THERE = (Qt.FocusReason.PopupFocusReason, Qt.FocusReason.ActiveWindowFocusReason)
@@ -53,7 +53,9 @@ class NumberField(LineField):
     def show_value(self, value: float | None, default: float) -> None:
         """Show a value (None: an empty field) and the default. Keep text that is being edited."""
         self._value = value
-        self.setPlaceholderText(units.default(self._text(default)))
+        grouped = QLocale(self.locale())
+        grouped.setNumberOptions(QLocale.NumberOption.DefaultNumberOptions)
+        self.setPlaceholderText(units.default(self._text(default, grouped)))
         self._fit()
         if not (self.hasFocus() and self.isModified()):
             self._show()
@@ -86,5 +88,5 @@ class NumberField(LineField):
             self._value = value
             self.changed.emit(value)
 
-    def _text(self, value: float) -> str:
-        return self.locale().toString(float(value), "f", self._decimals)
+    def _text(self, value: float, locale: QLocale | None = None) -> str:
+        return (locale or self.locale()).toString(float(value), "f", self._decimals)

@@ -184,6 +184,9 @@ class SettingsWindow(OwnWindow):
         self.tabs[icon] = tab
 
     def _show(self, page: QWidget) -> None:
+        if self._pages.isAncestorOf(self.focusWidget()):
+            # Else Qt focuses the first control of the new page, which may be Remove.
+            self.setFocus()
         self._pages.setCurrentWidget(_scroller_of(page))
 
     def _fit(self) -> None:

@@ -253,7 +253,7 @@ class Sidebar(QWidget):
         library = self._library
         state = ListState(
             now=self._origin.now(),
-            activity={one: self._rate(one) for one in self._turns.answering},
+            activity={one: self._activity(one) for one in self._turns.answering},
             unseen=library.unseen.ids,
             closed=self._organiser.closed_folders,
         )
@@ -299,12 +299,12 @@ class Sidebar(QWidget):
         self.foot.show_deleted(len(self._recently_deleted.items))
 
     def _on_activity_changed(self, conversation_id: ConversationId) -> None:
-        self._rows.set_activity(conversation_id, self._rate(conversation_id))
+        self._rows.set_activity(conversation_id, self._activity(conversation_id))
 
-    def _rate(self, conversation_id: ConversationId) -> str:
-        """Return the decode rate of a conversation's running answer; "" if none is running."""
+    def _activity(self, conversation_id: ConversationId) -> str:
+        """Return the text about a conversation's running answer; "" if none is running."""
         live = self._turns.live_in(conversation_id)
-        return "" if live is None else live.rate
+        return "" if live is None else live.activity
 
     def _refresh_footer(self) -> None:
         status = self._models.status

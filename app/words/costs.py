@@ -34,7 +34,7 @@ def about(time: str) -> str:
 
 def of_other_model(num_tokens: int) -> str:
     """Return a sentence in the list of models, about the chat on show."""
-    return f"Another model first reads this chat: about {units.tokens(num_tokens)}."
+    return f"A model that has not read this chat first reads about {units.tokens(num_tokens)}."
 
 
 def of_action(action: str, cost: str) -> str:

@@ -50,6 +50,11 @@ def waiting_for_step(title: str) -> str:
     return f"Waiting until a part of “{title}” is read"
 
 
+def waiting_for_documents(folder: str) -> str:
+    """Return the line of a message that waits while a part of a folder's documents is read."""
+    return f"Waiting until a part of the documents of “{folder}” is read"
+
+
 def waiting_to_close(name: str) -> str:
     """Return the line of a message that waits until the model before is unloaded."""
     return f"Waiting until {name} is unloaded"

@@ -12,11 +12,12 @@ def tokens(count: int) -> str:
     return "1 token" if count == 1 else f"{count:,} tokens"
 
 
-NO_RATE: Final = "— tok/s"  # shown in place of a rate that is not known yet
+RATE: Final = "tok/s"
+NO_RATE: Final = f"— {RATE}"  # shown in place of a rate that is not known yet
 
 
 def tokens_per_second(rate: str) -> str:
-    return f"{rate} tok/s"
+    return f"{rate} {RATE}"
 
 
 def milliseconds(number: int | str) -> str:

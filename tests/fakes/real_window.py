@@ -115,4 +115,4 @@ class RealWindow(WindowDriver):
     @property
     def num_at_once(self) -> int:
         """Number of answers in progress: rows of the chat list that show tokens per second."""
-        return sum("tok/s" in one.rate for one in self.core.turns.live.values())
+        return sum("tok/s" in one.activity for one in self.core.turns.live.values())

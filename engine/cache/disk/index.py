@@ -50,6 +50,12 @@ class IndexedRecord:
     # Conversations that use the whole record. Others may branch inside it.
     users: set[str] = field(default_factory=set[str])
     last_used: float = 0.0  # Unix time
+    is_written: bool = True  # False while the record waits for the writing thread, or is written
+
+    @property
+    def stored_bytes(self) -> int:
+        """Bytes of the record on disk: none before it is written."""
+        return self.nbytes if self.is_written else 0
 
     @property
     def end(self) -> int:
@@ -95,7 +101,7 @@ class Index:
 
     def __init__(self) -> None:
         self.entries: dict[str, IndexedRecord] = {}
-        self.nbytes = 0  # size of all records
+        self.nbytes = 0  # size of all records, also of those that are not written yet
         # K/V records by parent, position in the parent's path, and first token.
         self._below: dict[str, dict[int, dict[int, list[IndexedRecord]]]] = {}
         # State and logits records by parent, position and kind.
@@ -179,8 +185,14 @@ class Index:
             self._unlink(entry)
         return removed
 
-    def resize(self, entry: IndexedRecord, nbytes: int) -> None:
-        """Correct the size of a record. Before it was written, it was estimated."""
+    @property
+    def stored_bytes(self) -> int:
+        """Size of the records that are written."""
+        return sum(entry.stored_bytes for entry in self.entries.values())
+
+    def note_written(self, entry: IndexedRecord, nbytes: int) -> None:
+        """Note that a record is on disk, and correct its size, which was estimated before."""
+        entry.is_written = True
         if self.entries.get(entry.address) is entry:
             self.nbytes += nbytes - entry.nbytes
             entry.nbytes = nbytes

@@ -11,7 +11,7 @@ from engine.types import ConversationId
 
 
 def shares_on_disk(index: Index, *, needs_state: bool) -> Shares:
-    """Return the shares of all records. Their sum is index.nbytes.
+    """Return the shares of all records. Their sum is index.stored_bytes.
 
     needs_state: True if K/V alone cannot restore the model's state.
     """
@@ -23,7 +23,7 @@ def shares_on_disk(index: Index, *, needs_state: bool) -> Shares:
         users = cast("set[ConversationId]", entry.users)
         if entry.kind is not RecordKind.KV:
             users = users | cast("set[ConversationId]", index.entries[entry.parent].users)
-        shares.add(users, entry.nbytes)
+        shares.add(users, entry.stored_bytes)
         end = entry.end if entry.kind is resumes_at else 0
         for user in users:
             if end >= num_tokens.get(user, 0):

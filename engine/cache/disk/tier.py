@@ -343,7 +343,7 @@ class DiskTier:
 
     def statistics(self) -> DiskStatistics:
         return DiskStatistics(
-            nbytes=self._index.nbytes,
+            nbytes=self._index.stored_bytes,
             other_bytes=self._writer.other_bytes,
             num_records=len(self._index.entries),
             num_conversations=num_chats(map(ConversationId, self._index.users())),

@@ -122,6 +122,7 @@ class RecordWriter:
             point=point,
             users=set(users),
             last_used=self._clock(),
+            is_written=False,
         )
         if not self._index.add(entry):
             return False
@@ -150,9 +151,8 @@ class RecordWriter:
             return False
         if excess > 0 and nbytes > self.limits.budget_bytes:
             return False
-        busy = {id(write.entry) for write in self._writes}
         for entry in self._oldest() if excess > 0 else ():
-            if id(entry) not in busy and not self._index.following(entry):
+            if entry.is_written and not self._index.following(entry):
                 excess -= entry.nbytes
                 self.remove(entry)
             if excess <= 0:
@@ -189,7 +189,7 @@ class RecordWriter:
                 self._note_error(result)
                 continue
             self._errors = 0
-            self._index.resize(write.entry, result)
+            self._index.note_written(write.entry, result)
             self.written += result
             self._unsaved += 1
 
@@ -213,7 +213,7 @@ class RecordWriter:
         self.collect()  # may give the thread more to do
         self._thread.shutdown(wait=True)
         if self.problem is None:
-            _quietly(partial(self._folder.save_index, self._packed()))
+            _quietly(partial(self._save_packed, self._packed()))
 
     # Removal
 
@@ -230,12 +230,15 @@ class RecordWriter:
     # Index and errors
 
     def save_index(self) -> None:
-        self._thread.submit(_quietly, partial(self._folder.save_index, self._packed()))
+        self._thread.submit(_quietly, partial(self._save_packed, self._packed()))
+
+    def _save_packed(self, data: bytes) -> None:
+        self._folder.save_index(data)
+        self.daily.add(len(data))
 
     def _packed(self) -> bytes:
         self._unsaved = 0
-        busy = {id(write.entry) for write in self._writes}
-        entries = [one for one in self._index.entries.values() if id(one) not in busy]
+        entries = [one for one in self._index.entries.values() if one.is_written]
         return packed(entries, self._folder.extra)
 
     def _note_error(self, error: OSError) -> None:

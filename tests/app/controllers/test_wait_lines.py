@@ -9,6 +9,8 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.controllers.wait_lines import WaitLines
+from app.conversation.folder import Folder
+from app.conversation.placement import FolderId
 from app.viewmodels.models import ModelPhase
 from app.viewmodels.state_line import LONG_MS, state_line
 from engine.events import (
@@ -141,16 +143,21 @@ def test_late_message_names_the_chat_that_is_read_ahead(
     assert line(rig, shown) == wanted
 
 
-def test_late_message_says_that_documents_are_read(
-    rig: Rig, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("is_known", [True, False])
+def test_late_message_names_the_folder_whose_documents_are_read(
+    rig: Rig, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, is_known: bool
 ) -> None:
-    name = ConversationId("documents:folder:0123456789abcdef")
+    folder_id = FolderId("folder")
+    if is_known:
+        folder_id = rig.core.folders.create(Folder(folder_id=folder_id, name="Harbour")).folder_id
+    name = ConversationId(f"documents:{folder_id}:0123456789abcdef")
     with qtbot.waitSignal(rig.core.idle.note_changed):
         rig.engine.on_event(IdleWorking(name, IdleKind.DRAFT, 512, 2000))
     monkeypatch.setattr(rig.engine, "send", rig.engine.commands.append)
     shown = send(rig, qtbot, "Short")
     pass_time(rig)
-    assert line(rig, shown) == "Waiting until a part of a folder’s documents is read"
+    whose = "the documents of “Harbour”" if is_known else "a folder’s documents"
+    assert line(rig, shown) == f"Waiting until a part of {whose} is read"
 
 
 def test_late_answer_to_a_short_prompt_shows_that_it_is_read(rig: Rig, qtbot: QtBot) -> None:

@@ -656,7 +656,7 @@ def test_switching_chats_during_an_answer_loses_no_text(stage: Stage) -> None:
     stage.engine.write("The ")
     stage.run(CommandId.NEW_CHAT)
     assert stage.pane.empty.heading.isVisible()
-    assert stage.row("Slow").activity == "— tok/s"
+    assert stage.row("Slow").activity == "— tok/s", "a first word gives no rate"
     stage.engine.write("answer")
     stage.settle()
     stage.click_row("Slow")
@@ -668,6 +668,7 @@ def test_switching_chats_during_an_answer_loses_no_text(stage: Stage) -> None:
     assert stage.window.toast.text == "“Slow” has finished"
     stage.click_row("Slow")
     assert not stage.row("Slow").unseen
+    assert not stage.window.toast.isVisible(), "the answer is seen"
     assert stage.texts == ["Slow", "The answer is 42."]
 
 

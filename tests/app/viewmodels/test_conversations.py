@@ -50,23 +50,23 @@ def test_set_activity_changes_one_row_only(qtbot: QtBot) -> None:
         rows.append(first.row())
 
     model.dataChanged.connect(note)
-    model.set_activity(ConversationId("b"), "…")
+    model.set_activity(ConversationId("b"), "58 tok/s")
     assert rows == [2]
     with qtbot.assertNotEmitted(model.dataChanged):
-        model.set_activity(ConversationId("b"), "…")
+        model.set_activity(ConversationId("b"), "58 tok/s")
     row = model.row_at(model.index(2))
     assert isinstance(row, ConversationRow)
-    assert row.activity == "…"
+    assert row.activity == "58 tok/s"
 
 
 def test_set_rows_with_the_same_conversations_does_not_reset(qtbot: QtBot) -> None:
     model = ConversationsModel()
     model.set_rows(make_rows([summary("a")], lambda _one: "", frozenset(), NOON))
     with qtbot.assertNotEmitted(model.modelReset):
-        model.set_rows(make_rows([summary("a")], lambda _one: "…", frozenset(), NOON))
+        model.set_rows(make_rows([summary("a")], lambda _one: "58 tok/s", frozenset(), NOON))
     row = model.row_at(model.index(1))
     assert isinstance(row, ConversationRow)
-    assert row.activity == "…"
+    assert row.activity == "58 tok/s"
 
 
 def test_set_rows_moves_remaining_rows_without_replacing_them() -> None:
@@ -82,7 +82,7 @@ def test_set_rows_moves_remaining_rows_without_replacing_them() -> None:
     followed = QPersistentModelIndex(model.index(3))
     rows = make_rows(
         [summary(one, NOON - at) for at, one in enumerate("ceab")],
-        lambda _one: "…",
+        lambda _one: "58 tok/s",
         frozenset(),
         NOON,
     )
@@ -94,7 +94,7 @@ def test_set_rows_moves_remaining_rows_without_replacing_them() -> None:
 def test_headings_are_not_selectable_and_rows_have_spoken_text() -> None:
     model = ConversationsModel()
     model.set_rows(
-        make_rows([summary("a")], lambda _one: "…", frozenset({ConversationId("a")}), NOON)
+        make_rows([summary("a")], lambda _one: "58 tok/s", frozenset({ConversationId("a")}), NOON)
     )
     heading, row = model.index(0), model.index(1)
     assert heading.flags() == Qt.ItemFlag.NoItemFlags

@@ -63,8 +63,13 @@ def test_chat_to_be_read_has_its_tokens_even_if_reading_is_instant() -> None:
     assert chat_line(ChatState.UNREAD, long) == "To be read · Reads all 14,310 tokens, about 48 s"
 
 
+def test_few_tokens_on_disk_are_not_mentioned() -> None:
+    assert cost_line(ToRead(0, num_on_disk=1)) == "Instant"
+    assert cost_line(ToRead(0, num_on_disk=93)) == "Restores 93 tokens from disk · reads nothing"
+
+
 def test_other_model_reads_a_long_chat() -> None:
-    sentence = "Another model first reads this chat: about 14,000 tokens."
+    sentence = "A model that has not read this chat first reads about 14,000 tokens."
     assert other_model_cost(14_310, 2) == sentence
     assert other_model_cost(14_310, 1) == "", "there is no other model"
     assert other_model_cost(200, 2) == other_model_cost(None, 2) == ""

@@ -68,7 +68,7 @@ LEFT = "leaves 72,000 of the context"
             replace(STATUS, state=DocumentState.NO_MEMORY),
             f"60,000 tokens · {words.NO_MEMORY} · {LEFT}",
         ),
-        (NO_MODEL, "no model is loaded"),
+        (NO_MODEL, "No model is loaded"),
     ],
 )
 def test_summary_is_true_for_each_state(status: FolderDocumentsStatus, line: str) -> None:

@@ -40,6 +40,8 @@ BROKEN = card("Broken-7B", problem=ModelFolderError("model.safetensors is missin
 WRITING = Planned(
     plan=PromptPlan(prompt_tokens=9, restored=0, replayed=0, read=9), restore_ms=0.0, wait_ms=90.0
 )
+UNREAD = replace(WRITING, wait_ms=None)
+RESTORED = replace(UNREAD, plan=PromptPlan(prompt_tokens=9, restored=9, replayed=0, read=0))
 READY = ModelStatus(phase=ModelPhase.READY, path=str(card().path), name="Tiny-9B-4bit")
 
 
@@ -145,6 +147,8 @@ def test_phases_have_a_value_for_each_stage_of_loading() -> None:
         ((WRITING, Waiting(1)), "Answering"),
         ((Waiting(0), Stopping()), "Stopping…"),
         ((Stopping(), WRITING), "Answering"),
+        ((UNREAD, Waiting(1)), "Reading 0%"),
+        ((RESTORED,), "Answering"),
         ((WRITING, Reading(done=25, total=100, eta_s=None), WRITING), "Writing 2 answers"),
     ],
 )

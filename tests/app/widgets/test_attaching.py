@@ -361,6 +361,16 @@ def test_first_part_of_a_file_that_is_far_too_long_fills_the_context(stage: Stag
     assert 0.98 < (len(part.text) / 4 + 266) / (stage.engine.facts.context_len - 512) < 1.0
 
 
+def test_row_of_chips_is_cut_if_there_are_more(stage: Stage) -> None:
+    files = [make_attachment(f"{number}.txt", "text", f"Note {number}.") for number in range(12)]
+    stage.rig.chat.set_attachments(stage.current, tuple(files))
+    stage.settle()
+    chips = stage.composer.files
+    bottoms = [chip.geometry().bottom() for chip in chips.chips]
+    tops = [chip.geometry().top() for chip in chips.chips]
+    assert any(top < chips.height() < end for top, end in zip(tops, bottoms, strict=True))
+
+
 def test_refusal_ends_with_the_first_part_of_the_file(stage: Stage) -> None:
     file = make_attachment("book.txt", "text", "Sail on and on.\n" * 9_000)
     stage.rig.chat.set_attachments(stage.current, (file,))

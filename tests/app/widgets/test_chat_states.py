@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.controllers import chat_states
+from app.conversation.attachments import make_attachment
 from app.viewmodels.chat_state import ChatState
 from engine.events import LoadModel
 from engine.problem import Problem
@@ -37,6 +38,25 @@ def in_memory(make_stage: MakeStage) -> Stage:
     stage.settle()
     assert stage.core.chat_states.of(stage.current) is ChatState.MEMORY
     return stage
+
+
+def test_draft_is_to_be_read_once_its_files_are_far_too_long(
+    make_stage: MakeStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chat_states, "LOOK_MS", 0)
+    stage = make_stage()
+    stage.engine.num_cached = 5_000
+    stage.core.chat_states.look()
+    stage.wait_until(lambda: num_asked(stage) > 0)
+    stage.engine.answer(ReportChats, HeldChats())
+    notes = make_attachment("notes.txt", "text", "The meeting is on Monday.\n" * 400)
+    stage.rig.chat.set_attachments(stage.current, (notes,))
+    stage.wait_until(lambda: stage.core.chat_states.of(stage.current) is ChatState.MEMORY)
+    log = make_attachment("log.txt", "text", "Sail on and on.\n" * 30_000)
+    stage.rig.chat.set_attachments(stage.current, (notes, log))
+    stage.wait_until(lambda: stage.core.chat_states.of(stage.current) is ChatState.UNREAD)
+    stage.rig.chat.set_attachments(stage.current, (notes,))
+    stage.wait_until(lambda: stage.core.chat_states.of(stage.current) is ChatState.MEMORY)
 
 
 @pytest.mark.parametrize("is_lost", [True, False])

@@ -201,12 +201,25 @@ def test_more_contrast_outlines_the_selected_row(stage: Stage) -> None:
     assert found.count(stage.theme.colors.selected) == Size.ROW - 2 * Space.HAIR
 
 
+def test_row_of_a_chat_whose_request_is_queued_says_that_it_waits(stage: Stage) -> None:
+    stage.chat("One", "1")
+    stage.engine.hold_start = True
+    stage.send("Two")
+    assert stage.row("One").activity == "Waiting"
+    assert stage.row("One").spoken == "One, waiting"
+    stage.engine.begin_first()
+    stage.settle()
+    assert stage.row("One").activity == "Reading 0%"
+
+
 def test_activity_of_a_row_without_a_rate_is_not_coloured(stage: Stage) -> None:
     stage.chat("One", "1")
     stage.run(CommandId.NEW_CHAT)
     stage.send("Two")
     stage.click_row("One")
-    assert stage.row("Two").activity == "— tok/s"
+    assert stage.row("Two").activity == "Reading 0%"
+    assert stage.row("Two").spoken == "Two, reading 0%"
+    assert "Reading 0%" in stage.window.sidebar.footer.accessibleName()
     waiting = inks(stage, "Two")
     colors = stage.theme.colors
     stage.click_row("Two")
@@ -220,6 +233,8 @@ def test_activity_of_a_row_without_a_rate_is_not_coloured(stage: Stage) -> None:
     stage.engine.write("b ")
     stage.settle()
     assert stage.row("Two").activity.endswith("tok/s")
+    assert stage.row("Two").spoken == "Two, answering"
+    assert "Answering" in stage.window.sidebar.footer.accessibleName()
     ink = colors.instant.ink
     assert (ink in waiting, ink in inks(stage, "Two")) == (False, True)
 

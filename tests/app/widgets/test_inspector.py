@@ -127,7 +127,7 @@ def test_typed_sampling_values_are_sent_and_can_be_cleared(make_stage: MakeStage
     fields = stage.window.inspector.sampling.fields
     assert [field.text() for field in fields.values()] == [""] * len(fields)
     assert fields["top_p"].placeholderText() == "Default: 0.95"
-    assert fields["max_tokens"].placeholderText() == "Default: 4096"
+    assert fields["max_tokens"].placeholderText() == "Default: 4,096"
     typed = {
         "top_p": "0.8",
         "top_k": "40",

@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import QEvent, QPoint, Qt, QTimer
+from PySide6.QtGui import QHelpEvent
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QWidget
 
 from app.controllers import chat_states, memory_map as controller
 from app.theme.icons import Icon
 from app.theme.tokens import Space
 from app.viewmodels.memory_map import MapRow
+from app.widgets import memory_table
 from app.widgets.commands import CommandId
 from app.widgets.memory_window import MemoryView, MemoryWindow
 from app.widgets.message_sheet import MessageSheet
@@ -284,6 +287,28 @@ def test_table_is_sorted_by_numbers(stage: Stage, report: HeldChats) -> None:
 
     assert found == sorted(found, reverse=True)
     assert isinstance(window.rows[0], MapRow)
+
+
+def test_title_that_is_cut_in_the_table_has_a_tooltip(
+    stage: Stage, report: HeldChats, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = opened(stage, report)
+    QTest.mouseClick(window.tabs.buttons[MemoryView.TABLE], LEFT)
+    tips: list[str] = []
+
+    def note(_widget: QWidget, _at: QPoint, text: str) -> None:
+        tips.append(text)
+
+    monkeypatch.setattr(memory_table, "show_tip", note)
+    table = window.table
+    item = table.topLevelItem(0)
+    assert item is not None
+    for title in ("A chat", "A long title " * 20):
+        item.setText(0, title)
+        at = table.visualItemRect(item).center()
+        at.setX(Space.M)
+        QApplication.sendEvent(table.viewport(), QHelpEvent(QEvent.Type.ToolTip, at, at))
+    assert tips == ["", "A long title " * 20]
 
 
 def test_headings_of_the_table_begin_where_their_columns_do(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,17 @@ def open_sheet(stage: Stage) -> ModelDefaultsSheet:
 
 def defaults(stage: Stage) -> ModelDefaults:
     return stage.core.preferences.defaults_of(PATH)
+
+
+def test_options_of_a_model_that_cannot_think_have_no_thinking(stage: Stage) -> None:
+    assert open_sheet(stage).thinking.isVisible()
+    stage.engine.facts = replace(stage.engine.facts, has_thinking=False)
+    stage.engine.send(LoadModel(PATH))
+    stage.settle()
+    sheets = stage.window.findChildren(ModelDefaultsSheet)
+    sheets[0].accept()
+    stage.settle()
+    assert not open_sheet(stage).thinking.isVisible()
 
 
 def test_new_chats_begin_with_the_thinking_of_their_model(stage: Stage) -> None:

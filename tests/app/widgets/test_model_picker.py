@@ -351,7 +351,8 @@ def test_picker_tells_what_another_model_reads_of_the_chat(make_stage: MakeStage
     stage.run(CommandId.CHOOSE_MODEL)
     cost = stage.window.picker.cost
     assert cost.isVisible()
-    assert cost.text() == "Another model first reads this chat: about 4,400 tokens."
+    sentence = "A model that has not read this chat first reads about 4,400 tokens."
+    assert cost.text() == sentence
     stage.window.picker.close()
 
 

@@ -8,8 +8,10 @@ import stat
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
+from threading import Event
 from urllib.parse import urlsplit
 
 import pytest
@@ -17,16 +19,19 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
+from typing_extensions import override
 
 from app.server.key import KEY_FILE
+from app.settings import Settings
 from app.theme.icons import Icon
 from app.widgets.commands import CommandId
 from app.widgets.message_sheet import MessageSheet
 from app.widgets.settings_server import ServerPage
 from app.widgets.settings_window import SettingsWindow
 from app.words import dialogs, server_page as words, window
+from engine.catalog.card import ModelCard
 from tests.fakes.ask_store import PATIENCE_S
-from tests.fakes.rig import FakeCatalog, card
+from tests.fakes.rig import FakeCatalog, Rig, card
 from tests.fakes.stage import Stage
 
 pytestmark = pytest.mark.qt_log_ignore("does not support raise", extend=True)
@@ -257,3 +262,41 @@ def answered(stage: Stage, qtbot: QtBot, url: str, model: str) -> int:
             stage.engine.finish()
         qtbot.waitUntil(asked.done)
         return asked.result()
+
+
+@dataclass(slots=True, eq=False)
+class SlowCatalog(FakeCatalog):
+    """A catalog whose search for models ends when the test says so."""
+
+    may_end: Event = field(default_factory=Event)
+
+    @override
+    def scan(self, folders: tuple[str, ...]) -> tuple[ModelCard, ...]:
+        assert self.may_end.wait(PATIENCE_S)
+        return FakeCatalog.scan(self, folders)
+
+
+@pytest.mark.parametrize("has_model", [True, False])
+def test_request_waits_while_the_app_searches_for_a_model(
+    tmp_path: Path, qtbot: QtBot, has_model: bool
+) -> None:
+    catalog = SlowCatalog((card(),) if has_model else ())
+    settings = Settings(server_on=True, server_port=0, server_needs_key=False)
+    rig = Rig(tmp_path, settings=settings, catalog=catalog)
+    server = rig.core.server
+    with closing(rig), ThreadPoolExecutor() as pool:
+        rig.start()
+        qtbot.waitUntil(lambda: bool(server.state.url))
+        address = urlsplit(server.state.url).netloc
+        asked = pool.submit(ask, server.state.url, "")
+        for _ in range(20):  # the server gets the request meanwhile
+            with closing(HTTPConnection(address, timeout=PATIENCE_S)) as other:
+                other.request("GET", "/")
+                assert other.getresponse().read()
+        catalog.may_end.set()
+        if has_model:
+            qtbot.waitUntil(lambda: bool(rig.engine.submitted) or asked.done())
+            rig.engine.write("A boat.")
+            rig.engine.finish()
+        qtbot.waitUntil(asked.done)
+        assert asked.result() == (200 if has_model else 503)

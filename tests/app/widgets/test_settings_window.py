@@ -195,6 +195,20 @@ def test_removed_model_folder_is_no_longer_searched(make_stage: MakeStage) -> No
     stage.wait_until(lambda: stage.rig.catalog.folders == ())
 
 
+def test_click_on_a_tab_focuses_no_control_of_its_page(make_stage: MakeStage) -> None:
+    stage = make_stage()
+    folder = stage.rig.settings_path.parent
+    stage.rig.models.add_folder(folder)
+    window = opened(stage, Icon.CHAT)
+    buttons = window.chat.send_key.buttons
+    buttons[True].click()
+    buttons[True].setFocus()
+    assert window.chat.isAncestorOf(window.focusWidget())
+    QTest.mouseClick(window.tabs[Icon.MODEL], LEFT)
+    assert named(window.models, f"Remove {folder}").isVisible()
+    assert not window.models.isAncestorOf(window.focusWidget())
+
+
 def place(widget: QWidget) -> tuple[int, int]:
     """Return (y, x) of a widget's centre, a sort key for the reading order of a window."""
     corner = widget.mapTo(widget.window(), widget.rect().center())

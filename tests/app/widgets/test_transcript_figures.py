@@ -11,6 +11,7 @@ from PySide6.QtGui import QImage, QPainter
 
 from app.theme.palette import Theme
 from app.viewmodels.items import TranscriptItems
+from app.viewmodels.state_line import Planned, state_line
 from app.viewmodels.transcript import ReplyFigures, TranscriptItem, Version
 from app.widgets.transcript.rows.actions import (
     ActionsRow,
@@ -52,6 +53,12 @@ def test_answer_with_drafts_claims_no_gain_in_speed(theme: Theme) -> None:
     tips = [hit.tip for hit in row.hits() if hit.target.action is RowAction.EXPLAIN]
     assert tips == [reply.state_line.explained]
     shelf.close()
+
+
+def test_long_wait_has_the_form_of_the_line_above_the_answer() -> None:
+    phase = Planned(plan=USAGE.plan, restore_ms=0.0, wait_ms=132_600.0)
+    assert "first word after 2 min 13 s" in state_line(phase).text
+    assert figures_text(ReplyFigures(first_token_s=132.6)) == "first word 2 min 13 s"
 
 
 def test_figures_of_a_continued_answer_say_that_they_are_about_its_last_part() -> None:

@@ -167,6 +167,40 @@ def test_typing_is_named_in_the_menu(stage: Stage) -> None:
     assert name(stage) == "Undo"
 
 
+def enabled(stage: Stage) -> list[bool]:
+    commands = CommandId.UNDO, CommandId.REDO, CommandId.CUT, CommandId.COPY
+    return [stage.window.commands[one].isEnabled() for one in commands]
+
+
+def test_open_edit_menu_offers_only_what_has_an_effect(stage: Stage) -> None:
+    menus = stage.window.menuBar().findChildren(Menu)
+    menu = next(menu for menu in menus if menu.title() == "Edit")
+    menu.aboutToShow.emit()
+    assert enabled(stage) == [False, False, False, False]
+    menu.aboutToHide.emit()
+    assert all(enabled(stage)), "their keys work while the menu is closed"
+    QTest.keyClicks(stage.edit, "words")
+    menu.aboutToShow.emit()
+    assert enabled(stage) == [True, False, False, False]
+    menu.aboutToHide.emit()
+    QTest.keyClick(stage.edit, Qt.Key.Key_A, CTRL)
+    menu.aboutToShow.emit()
+    assert enabled(stage) == [True, False, True, True]
+    stage.run(CommandId.CUT)
+    menu.aboutToHide.emit()
+    stage.run(CommandId.UNDO)
+    menu.aboutToShow.emit()
+    assert enabled(stage)[1], "the cut can be redone"
+    menu.aboutToHide.emit()
+    stage.composer.set_text("")
+    stage.chat("Hello", "Hi there.")
+    stage.pane.view.setFocus()
+    stage.run(CommandId.SELECT_ALL)
+    menu.aboutToShow.emit()
+    assert enabled(stage)[2:] == [False, True], "an answer can only be copied"
+    menu.aboutToHide.emit()
+
+
 def test_message_is_sent_undone_and_redone_with_its_answer(stage: Stage) -> None:
     stage.chat("One", "1")
     stage.send("Two")

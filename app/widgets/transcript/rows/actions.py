@@ -17,6 +17,7 @@ from typing_extensions import override
 
 from app.theme.icons import Icon
 from app.theme.tokens import Radius, Size, Space, Type
+from app.viewmodels import figures
 from app.viewmodels.attachments import short_name
 from app.viewmodels.transcript import ReplyFigures, TranscriptItem, Version
 from app.widgets.transcript.rows.look import Look
@@ -275,8 +276,10 @@ def figures_text(reply: ReplyFigures) -> str:
         digits = 0 if reply.decode_tok_s >= 10 else 1
         parts.append(units.tokens_per_second(f"{reply.decode_tok_s:.{digits}f}"))
     if reply.first_token_s is not None:
-        digits = 1 if reply.first_token_s >= 1 else 2
-        time = units.seconds(f"{reply.first_token_s:.{digits}f}")
+        seconds = reply.first_token_s
+        # From 1 s on the line above the answer can have the same time, in the same form.
+        is_long = seconds >= 1
+        time = figures.milliseconds(seconds * 1e3) if is_long else units.seconds(f"{seconds:.2f}")
         parts.append(words.first_word(time))
     if reply.num_tokens is not None:
         tokens = units.tokens(reply.num_tokens)

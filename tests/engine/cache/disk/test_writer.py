@@ -14,6 +14,7 @@ import pytest
 from engine.cache.disk import daily, writer
 from engine.cache.disk.folder import RecordFolder
 from engine.cache.disk.record import RecordKey, RecordKind, write_record
+from engine.cache.disk.shares import shares_on_disk
 from engine.cache.disk.writer import DiskLimits, RecordWriter
 from engine.cache.feeding import Feed
 from engine.cache.points import PointKind
@@ -55,7 +56,9 @@ def test_close_saves_the_index_and_the_count_after_a_record(
 ) -> None:
     found = close_during_a_write(tmp_path, monkeypatch, write_record)
     assert len(found.index.entries) == 1
-    assert daily.DailyBytes(found.daily_file, time.time).nbytes == found.index.nbytes
+    # The files of the records, and the index
+    size = sum(file.stat().st_size for file in found.path.iterdir())
+    assert daily.DailyBytes(found.daily_file, time.time).nbytes == size > found.index.nbytes
 
 
 def test_close_saves_the_index_after_a_record_that_cannot_be_written(
@@ -66,6 +69,29 @@ def test_close_saves_the_index_after_a_record_that_cannot_be_written(
 
     found = close_during_a_write(tmp_path, monkeypatch, fail)
     assert not found.index.entries
+
+
+def test_record_that_waits_for_the_thread_takes_no_bytes_on_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_write = threading.Event()
+
+    def wait_and_write(*arguments: object) -> int:
+        assert may_write.wait(60)
+        return write_record(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(writer, "write_record", wait_and_write)
+    folder = RecordFolder(tmp_path, "one")
+    made = writer_with_a_record(folder)
+    shares = shares_on_disk(folder.index, needs_state=False)
+    assert folder.index.nbytes > folder.index.stored_bytes == 0 == made.daily.nbytes
+    assert shares.own[ConversationId("chat")] == 0
+    may_write.set()
+    made.wait(60)
+    shares = shares_on_disk(folder.index, needs_state=False)
+    assert folder.index.stored_bytes == made.daily.nbytes > 0
+    assert shares.own[ConversationId("chat")] == made.daily.nbytes
+    made.close()
 
 
 def test_count_of_the_day_is_right_after_a_kill(tmp_path: Path) -> None:
