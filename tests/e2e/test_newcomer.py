@@ -186,7 +186,7 @@ def test_gguf_repository_shows_the_fit_of_a_file(window: RealWindow, hub: FakeHu
 def test_download_can_be_paused_resumed_and_cleared_in_the_window(
     window: RealWindow, hub: FakeHub
 ) -> None:
-    hub.bytes_per_s = 400_000
+    hub.slow_after = 300_000
     window.run(CommandId.GET_MODELS)
     models = models_window(window)
     models.recommended.rows[0].buttons[OfferAction.DOWNLOAD].click()
@@ -201,7 +201,7 @@ def test_download_can_be_paused_resumed_and_cleared_in_the_window(
     assert models.local.rows[0].sentence.text() == "", "the model looks broken"
     row.buttons[OfferAction.PAUSE].click()
     window.wait_until(lambda: row.state.text() == "Paused")
-    hub.bytes_per_s = 0
+    hub.slow_after = 0
     row.buttons[OfferAction.RESUME].click()
     window.wait_until(lambda: window.core.hub.downloads[0].state is DownloadState.DONE)
     window.wait_until(lambda: row.state.text() == "Complete")

@@ -19,6 +19,7 @@ from typing_extensions import override
 
 _LFS_BYTES = 100_000  # files of this size and larger are stored with Git LFS
 _PIECE = 64 << 10
+_SLOW = 60_000  # bytes per second
 
 
 @dataclass(slots=True, eq=False)
@@ -61,6 +62,8 @@ class FakeHub:
         self.authorizations: list[tuple[str, str]] = []  # path and Authorization of each request
         self.sent_bytes = 0  # bytes of files that were sent
         self.bytes_per_s = 0.0  # 0: as fast as possible
+        # Bytes after which a file is sent so slowly that it does not end during a test. 0: none
+        self.slow_after = 0
         self.before_piece: Callable[[], None] = lambda: None
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
@@ -243,8 +246,9 @@ def _handler(hub: FakeHub) -> type[BaseHTTPRequestHandler]:  # noqa: C901 — on
                     piece = body[at : min(end, at + _PIECE)]
                     self.wfile.write(piece)
                     hub.sent_bytes += len(piece)
-                    if hub.bytes_per_s:
-                        self._pause.wait(len(piece) / hub.bytes_per_s)
+                    is_slow = 0 < hub.slow_after < hub.sent_bytes
+                    if bytes_per_s := _SLOW if is_slow else hub.bytes_per_s:
+                        self._pause.wait(len(piece) / bytes_per_s)
             except OSError:
                 self.close_connection = True
             if cut_after >= 0:

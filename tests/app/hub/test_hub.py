@@ -185,13 +185,13 @@ def test_interrupted_download_fetches_only_the_rest(
 def test_killed_download_goes_on_after_a_restart(
     hub: FakeHub, queue: Queue, tmp_path: Path
 ) -> None:
-    hub.bytes_per_s = 1_500_000
+    hub.slow_after = 1_300_000
     queue.downloads.add(REPO)
     queue.wait(lambda download: download.done_bytes > 1_000_000)
     queue.downloads.close()
     assert "model.safetensors" not in snapshot(tmp_path), "an incomplete file can be loaded"
 
-    hub.bytes_per_s = 0
+    hub.slow_after = 0
     sent = len(hub.requests)
     later = Queue(tmp_path / "downloads.json")
     assert later.downloads.all[0].state is DownloadState.PAUSED
@@ -203,12 +203,12 @@ def test_killed_download_goes_on_after_a_restart(
 
 
 def test_paused_download_keeps_what_has_arrived(hub: FakeHub, queue: Queue, tmp_path: Path) -> None:
-    hub.bytes_per_s = 1_500_000
+    hub.slow_after = 1_300_000
     key = queue.downloads.add(REPO)
     queue.wait(lambda download: download.done_bytes > 1_000_000)
     queue.downloads.pause(key)
     assert queue.wait_for(DownloadState.PAUSED).done_bytes > 1_000_000
-    hub.bytes_per_s = 0
+    hub.slow_after = 0
     queue.downloads.resume(key)
     queue.wait_for(DownloadState.DONE)
     assert snapshot(tmp_path)["model.safetensors"] == WEIGHTS
@@ -217,7 +217,7 @@ def test_paused_download_keeps_what_has_arrived(hub: FakeHub, queue: Queue, tmp_
 def test_cancelled_download_leaves_no_partial_file(
     hub: FakeHub, queue: Queue, tmp_path: Path
 ) -> None:
-    hub.bytes_per_s = 1_500_000
+    hub.slow_after = 1_300_000
     key = queue.downloads.add(REPO)
     queue.wait(lambda download: download.done_bytes > 1_000_000)
     queue.downloads.cancel(key)
