@@ -113,8 +113,13 @@ class FarCaches(ABC):
         """Put a kept auxiliary state back."""
 
     @abstractmethod
-    def merged(self, rows: Sequence[FarCaches]) -> FarGroup:
-        """Return a group of conversations that share passes. `rows` are their caches."""
+    def merged(self, rows: Sequence[FarCaches], shifts: Sequence[int]) -> FarGroup:
+        """Return a group of conversations that share passes.
+
+        Args:
+            rows: the caches of the conversations.
+            shifts: their shifts of positions by pictures (positions.py).
+        """
 
 
 class FarGroup(ABC):

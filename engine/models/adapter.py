@@ -9,7 +9,9 @@ All results are lazy arrays: MLX computes them when they are evaluated. Use on t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
+from inspect import signature
 from pathlib import Path
 from typing import Any, cast
 
@@ -26,6 +28,7 @@ from engine.models.mtp import DrawDraft, HeadState, ModelWithHead
 from engine.models.quantised_kv import KvQuantisation, quantise
 from engine.picture_ids import has_pictures, picture_spans, position_shift
 from engine.vision.seeing import Vision
+from engine.vision.tower import EncodedPicture
 
 
 class ModelAdapter:
@@ -112,14 +115,33 @@ class ModelAdapter:
     def _feed_picture(self, token_ids: Sequence[int], caches: list[object]) -> mx.array:
         if self._vision is None:
             raise PictureError.of_blind_model()
-        encoded = self._vision.take(token_ids)
-        shift = shift_of(caches)
-        # mlx-lm's models use the ids only for their number, and for layers of their own.
-        stand_in = mx.zeros((1, len(token_ids)), mx.int32)
-        with self._vision.placed(shift, encoded):
-            logits = self._model(stand_in, cache=caches, **self._vision.inputs(encoded))
-        cast("ConversationCaches", caches).shift = shift + position_shift(token_ids)
+        logits = self.read_picture(self._vision.take(token_ids), caches)
+        cast("ConversationCaches", caches).shift = shift_of(caches) + position_shift(token_ids)
         return logits[0]
+
+    def read_picture(self, picture: EncodedPicture, caches: Sequence[object]) -> mx.array:
+        """Feed a picture to one row. Return lazy logits of shape (1, L, V)."""
+        with self.placed(shift_of(caches), picture):
+            inputs = self.inputs_of(picture)
+            return self._model(stand_in_ids(picture), cache=caches, **inputs)
+
+    def inputs_of(self, picture: EncodedPicture) -> dict[str, mx.array]:
+        """Return the arguments that give a picture to the model, beside those of its context.
+
+        The dictionary is empty if the model takes no embeddings. Then the context has them.
+        """
+        kind: Any = type(self._model)
+        if "input_embeddings" not in signature(kind.__call__).parameters:
+            return {}
+        return {"input_embeddings": picture.all_embeddings(self._model)}
+
+    def placed(
+        self, shift: int, picture: EncodedPicture | None = None
+    ) -> AbstractContextManager[None]:
+        """Return a context in which a pass is built. See Vision.placed."""
+        if self._vision is None:
+            return nullcontext()
+        return self._vision.placed(shift, picture)
 
     def encode(self, token_ids: Sequence[int], seconds: float) -> Sequence[mx.array] | None:
         """Begin with the embeddings of the picture that the next call of `feed` will feed.
@@ -154,9 +176,7 @@ class ModelAdapter:
         Returns:
             Lazy logits of shape (B, L, V).
         """
-        if self._vision is None:
-            return self._model(input_ids, cache=caches)
-        with self._vision.placed(shift_of(caches)):
+        with self.placed(shift_of(caches)):
             return self._model(input_ids, cache=caches)
 
     def send_ahead(self, token_ids: Sequence[int], caches: Sequence[object]) -> bool:  # noqa: ARG002 — used by models in stages
@@ -177,9 +197,7 @@ class ModelAdapter:
         self, token_id: int, state: HeadState, num_drafts: int, draw: DrawDraft
     ) -> list[mx.array]:
         """Return the drafts of the model's head as lazy scalars. See ModelWithHead.drafts."""
-        if self._vision is None:
-            return self._model.drafts(token_id, state, num_drafts, draw)
-        with self._vision.placed(state.shift):
+        with self.placed(state.shift):
             return self._model.drafts(token_id, state, num_drafts, draw)
 
     @cached_property
@@ -190,3 +208,11 @@ class ModelAdapter:
     @property
     def weight_bytes(self) -> int:
         return tree_bytes(self._model.parameters())
+
+
+def stand_in_ids(picture: EncodedPicture) -> mx.array:
+    """Return token ids for the pass of a picture, of shape (1, L).
+
+    mlx-lm's models use the ids only for their number, and for layers of their own.
+    """
+    return mx.zeros((1, picture.num_tokens), mx.int32)

@@ -180,7 +180,7 @@ def _load(
         layout = Layout.of_stages([layout, *(stage.layout for stage in opened.others)])
     vision = None
     tokens = files.picture_tokens(opened.config) if card.sees else None
-    if tokens is not None and not opened.others:
+    if tokens is not None:
         vision = adapter.see(path, opened.config, tokens, picture_folder)
     prompts = files.prompts(adapter.vocab_size, vision)
     facts = replace(

@@ -225,8 +225,8 @@ class MergedRows:
         self._states: list[MergedStates] = []
         self._far: list[FarGroup] = []  # the same rows in the other stages, if there are any
         self._positions = RowPositions()
-        self._caches = [self._merged(layer) for layer in zip(*rows, strict=True)]
         self._rows = rows
+        self._caches = [self._merged(layer) for layer in zip(*rows, strict=True)]
         self._pass = _Pass(0, [])  # the newest pass; its length includes padding
 
     @property
@@ -318,7 +318,7 @@ class MergedRows:
         if first is None:
             return None
         if isinstance(first, FarCaches):
-            self._far.append(first.merged(leaves))
+            self._far.append(first.merged(leaves, [shift_of(row) for row in self._rows]))
             return self._far[-1]
         if isinstance(first, CacheList):
             parts = zip(*(layer.caches for layer in leaves), strict=True)

@@ -19,6 +19,7 @@ from engine.cache.kv import STEP, roomy, round_up
 from engine.cache.layout import Layout
 from engine.pipeline.messages import Op
 from engine.pipeline.relay import Relay, ReportedBytes, Ticket
+from engine.vision.tower import EncodedPicture
 
 
 class Received(NamedTuple):
@@ -117,20 +118,31 @@ class StageCaches(_Numbered, FarCaches):
     def has_state(self) -> bool:
         return self._has_state
 
-    def run_pass(self, input_ids: mx.array) -> Received:
-        """Feed token ids of shape (1, L), unless they were sent ahead. Wait for the result."""
+    def run_pass(self, input_ids: mx.array, shift: int = 0) -> Received:
+        """Feed token ids of shape (1, L), unless they were sent ahead. Wait for the result.
+
+        shift: the shift of positions by the pictures before them.
+        """
         if self._ahead is None:
-            self.send_ahead(input_ids)
+            self.send_ahead(input_ids, shift)
         assert self._ahead is not None
         (num_tokens, ticket), self._ahead = self._ahead, None
         assert self._num_tokens == num_tokens + input_ids.shape[1]
         return Received(self.relay.result(ticket), num_tokens)
 
-    def send_ahead(self, input_ids: mx.array) -> None:
+    def send_ahead(self, input_ids: mx.array, shift: int = 0) -> None:
         """Let the followers feed token ids of shape (1, L). The next `run_pass` must feed them too."""
         assert self._ahead is None
-        self._ahead = self._num_tokens, self.relay.send_pass(self.number, input_ids)
+        self._ahead = self._num_tokens, self.relay.send_pass(self.number, input_ids, [shift])
         self.note_fed(input_ids.shape[1])
+
+    def read_picture(self, picture: EncodedPicture, shift: int) -> Received:
+        """Feed a picture. Wait for the result. shift: as in run_pass."""
+        assert self._ahead is None
+        num_tokens = self._num_tokens
+        ticket = self.relay.send_picture(self.number, picture, shift)
+        self.note_fed(picture.num_tokens)
+        return Received(self.relay.result(ticket), num_tokens)
 
     def note_fed(self, num_tokens: int) -> None:
         """Record that a pass has fed tokens. mlx-lm grows full buffers by whole steps."""
@@ -194,16 +206,17 @@ class StageCaches(_Numbered, FarCaches):
         self.relay.add(Op.RESTORE, self.number, cast("FollowerState", state).number)
 
     @override
-    def merged(self, rows: Sequence[FarCaches]) -> StageGroup:
-        return StageGroup(self.relay, cast("Sequence[StageCaches]", rows))
+    def merged(self, rows: Sequence[FarCaches], shifts: Sequence[int]) -> StageGroup:
+        return StageGroup(self.relay, cast("Sequence[StageCaches]", rows), shifts)
 
 
 class StageGroup(_Numbered, FarGroup):
     """Live caches of several conversations, merged."""
 
-    def __init__(self, relay: Relay, rows: Sequence[StageCaches]) -> None:
+    def __init__(self, relay: Relay, rows: Sequence[StageCaches], shifts: Sequence[int]) -> None:
         super().__init__(relay)
         self._rows = rows
+        self._shifts = shifts
         relay.add(Op.GROUP, [row.number for row in rows], self.number)
 
     @property
@@ -215,7 +228,7 @@ class StageGroup(_Numbered, FarGroup):
     def run_pass(self, input_ids: mx.array) -> Received:
         """Feed token ids of shape (B, L). Wait for the result."""
         num_tokens = self._num_tokens
-        arrays = self.relay.result(self.relay.send_pass(self.number, input_ids))
+        arrays = self.relay.result(self.relay.send_pass(self.number, input_ids, self._shifts))
         for row in self._rows:
             row.note_fed(input_ids.shape[1])
         return Received(arrays, num_tokens)

@@ -7,7 +7,7 @@ that rank 0 gave them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, cast
 
 import mlx.core as mx
@@ -15,23 +15,25 @@ from typing_extensions import override
 
 from engine.cache import kv
 from engine.cache.kv import KvArrays, KvPart
-from engine.cache.layout import Leaves
+from engine.cache.layout import Leaves, leaves_of
 from engine.cache.points import PointKind
+from engine.cache.positions import ConversationCaches
 from engine.cache.snapshot import Snapshot, capture, restore
 from engine.cache.trees import evaluate
-from engine.models.adapter import ModelAdapter
+from engine.models.adapter import ModelAdapter, stand_in_ids
 from engine.models.opening import StageMemory
 from engine.models.probe import merging_test, run_steps
 from engine.models.rows import MergedRows
-from engine.pipeline.messages import Command, Op, StageMessage
+from engine.pipeline.messages import ArrayForm, Command, Op, StageMessage
 from engine.pipeline.split import PartOfModel
+from engine.vision.tower import EncodedPicture
 
 
 @dataclass(slots=True, eq=False)
 class _HeldRow:
     """The live caches of one conversation."""
 
-    caches: list[object]
+    caches: ConversationCaches
     leaves: Leaves
     num_tokens: int = 0
 
@@ -62,11 +64,12 @@ class _Passing(ModelAdapter):
         self.received: Sequence[mx.array] = ()
         self.sent: tuple[mx.array, ...] = ()
         self.num_tokens: int | mx.array = 0
+        self.picture: EncodedPicture | None = None  # the picture that the pass reads
 
     @override
     def run(self, input_ids: mx.array, caches: Sequence[object]) -> mx.array:
         logits, self.sent = self._part.pass_through(
-            input_ids, caches, self.received, self.num_tokens
+            input_ids, caches, self.received, self.num_tokens, self.picture
         )
         return logits
 
@@ -92,7 +95,11 @@ class _Rehearsal(ModelAdapter):
         received = [
             mx.broadcast_to(array, (num_rows, num_tokens, *array.shape[2:])) for array in row
         ]
-        return self._part.pass_through(input_ids, caches, received, 0)[1][0]
+        # As in a real pass, caches of skipped layers stand at the numbers of tokens of the rows: masks that
+        # are made from them may not work for several numbers.
+        counts = (getattr(leaf, "offset", None) for leaf in leaves_of(caches))
+        num_tokens = next((count for count in counts if count is not None), 0)
+        return self._part.pass_through(input_ids, caches, received, num_tokens)[1][0]
 
 
 def can_merge_rows(part: PartOfModel) -> bool:
@@ -117,6 +124,7 @@ class Follower:
         self.memory = memory
         self._facts = facts
         self._passing = _Passing(part)
+        self._num_received = len(part.received_forms(1, 1))  # arrays that the first layer takes
         # All objects under rank 0's numbers. Public for tests.
         self.held: dict[int, _HeldRow | _Group | KvArrays | Snapshot] = {}
         # Numbers and bytes of the states captured for the present message.
@@ -132,13 +140,22 @@ class Follower:
         """Bytes of K/V buffers, spans and snapshots."""
         return sum(held.nbytes for held in self.held.values())
 
+    def expected(self, message: StageMessage) -> Sequence[ArrayForm]:
+        """Return the forms of the arrays that a message to this stage must have."""
+        if not message.has(Op.FEED):
+            return []
+        num_rows, num_tokens = len(message.token_ids), len(message.token_ids[0])
+        if message.grid is None:
+            return self._part.received_forms(num_rows, num_tokens)
+        return self._part.picture_forms(num_tokens)
+
     def handle(self, message: StageMessage) -> StageMessage:
         """Carry out a message. Return the message for the next stage."""
         report: dict[str, Any] = {}
         arrays: tuple[mx.array, ...] = ()
         for command in message.commands:
             if command[0] == Op.FEED:
-                arrays = self._run_pass(self.held[command[1]], message)
+                arrays = self._run_pass(self.held[command[1]], command[2], message)
             else:
                 report |= self._carry_out(command)
         if self._captured:
@@ -147,15 +164,22 @@ class Follower:
         if self._rank == 1:
             # Rank 0 gave the commands and the token ids.
             return StageMessage(reports=reports, arrays=arrays)
-        return StageMessage(message.commands, message.token_ids, reports, arrays)
+        return replace(message, reports=reports, arrays=arrays)
 
-    def _run_pass(self, target: Any, message: StageMessage) -> tuple[mx.array, ...]:
-        self._passing.received = message.arrays
-        self._passing.num_tokens = target.num_tokens
-        input_ids = mx.array(list(message.token_ids), mx.int32)
-        rows: list[_HeldRow] = [target]
+    def _run_pass(
+        self, target: Any, shifts: Sequence[int], message: StageMessage
+    ) -> tuple[mx.array, ...]:
+        rows: list[_HeldRow] = target.rows if isinstance(target, _Group) else [target]
+        for row, shift in zip(rows, shifts, strict=True):
+            row.caches.shift = shift
+        passing, picture = self._passing, self._picture_of(message)
+        passing.num_tokens, passing.picture = target.num_tokens, picture
+        passing.received = message.arrays[: self._num_received]
+        if picture is None:
+            input_ids = mx.array(list(message.token_ids), mx.int32)
+        else:
+            input_ids = stand_in_ids(picture)
         if isinstance(target, _Group):
-            rows = target.rows
             target.merged.forward(self._passing, list(input_ids))
             states = target.merged.states
         else:
@@ -163,9 +187,23 @@ class Follower:
             states = target.leaves.states
         for row in rows:
             row.num_tokens += input_ids.shape[1]
-        sent, self._passing.sent, self._passing.received = self._passing.sent, (), ()
+        sent = passing.sent
+        passing.sent, passing.received, passing.picture = (), (), None
         evaluate(sent, states, [row.leaves.buffers for row in rows])
-        return sent
+        if picture is None or self._rank == 1:  # rank 0 has the picture
+            return sent
+        return (*sent, *self._part.handed_on(picture))
+
+    def _picture_of(self, message: StageMessage) -> EncodedPicture | None:
+        """Return the picture that a message feeds, with what this stage gets of it."""
+        if message.grid is None:
+            return None
+        arrays = message.arrays[self._num_received :]
+        (embeddings, *features) = (
+            arrays if self._part.takes_embeddings else (message.arrays[0], *arrays)
+        )
+        ids = tuple(message.token_ids[0])
+        return EncodedPicture(embeddings, message.grid, tuple(features), ids)
 
     def _carry_out(self, command: Command) -> dict[str, Any]:
         """Carry out a command that feeds nothing. Return what to report to rank 0."""
@@ -195,7 +233,7 @@ class Follower:
     def _change_rows(self, op: str, items: list[Any]) -> None:
         match op, items:
             case Op.NEW, [number]:
-                caches = self._part.new_caches()
+                caches = cast("ConversationCaches", self._part.new_caches())
                 self.held[number] = _HeldRow(caches, Leaves.of(caches))
             case Op.GROUP, [rows, number]:
                 members = [self._row(row) for row in rows]

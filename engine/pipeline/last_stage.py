@@ -10,13 +10,16 @@ import mlx.core as mx
 from typing_extensions import override
 
 from engine.cache.layout import Layout
+from engine.cache.positions import ConversationCaches, shift_of
 from engine.errors import ModelFolderError
+from engine.models.adapter import stand_in_ids
 from engine.models.opening import StageMemory, UntestedModel
-from engine.pipeline.far import StageCaches, StageGroup
+from engine.pipeline.far import Received, StageCaches, StageGroup
 from engine.pipeline.job import LIMITS
 from engine.pipeline.messages import Op
-from engine.pipeline.own import OwnLayers, load_own_part, require_exact
+from engine.pipeline.own import OwnLayers, load_own_part, require_exact, require_tower
 from engine.pipeline.relay import Relay
+from engine.vision.tower import EncodedPicture
 
 
 class StagedModel(OwnLayers):
@@ -28,23 +31,46 @@ class StagedModel(OwnLayers):
     @override
     def new_caches(self) -> list[object]:
         own = super().new_caches()
-        return [*own, StageCaches(self.relay, self.followers)] if self.followers else own
+        if self.followers:
+            own.append(StageCaches(self.relay, self.followers))
+        return own
 
     @override
     def run(self, input_ids: mx.array, caches: Sequence[object]) -> mx.array:
-        *own, others = caches
-        assert isinstance(others, (StageCaches, StageGroup))
-        received, num_tokens = others.run_pass(input_ids)
-        logits, _ = self.pass_through(input_ids, own, received, num_tokens)
-        return logits
+        others = caches[-1]
+        if isinstance(others, StageGroup):
+            received = others.run_pass(input_ids)
+        else:
+            assert isinstance(others, StageCaches)
+            received = others.run_pass(input_ids, shift_of(caches))
+        return self._finished(input_ids, caches, received)
+
+    @override
+    def read_picture(self, picture: EncodedPicture, caches: Sequence[object]) -> mx.array:
+        others = caches[-1]
+        assert isinstance(others, StageCaches)
+        received = others.read_picture(picture, shift_of(caches))
+        return self._finished(stand_in_ids(picture), caches, received, picture)
+
+    def _finished(
+        self,
+        input_ids: mx.array,
+        caches: Sequence[object],
+        received: Received,
+        picture: EncodedPicture | None = None,
+    ) -> mx.array:
+        """Run the own layers on what the followers have computed. Return the logits."""
+        own = ConversationCaches(caches[:-1])
+        own.shift = shift_of(caches)
+        return self.pass_through(input_ids, own, *received, picture)[0]
 
     @override
     def send_ahead(self, token_ids: Sequence[int], caches: Sequence[object]) -> bool:
         others = caches[-1]
         assert isinstance(others, StageCaches)
         if max(token_ids) >= self.vocab_size:
-            return False  # `forward` will refuse them
-        others.send_ahead(mx.array([token_ids], mx.int32))
+            return False  # they are a picture, or `forward` will refuse them
+        others.send_ahead(mx.array([token_ids], mx.int32), shift_of(caches))
         return True
 
 
@@ -94,10 +120,12 @@ class LastStage:
         if kv_bits is not None:
             raise ModelFolderError(LIMITS, advice="Turn the quantisation of K/V off.")
         require_exact(self._folder)
+        require_tower(self._folder)
         end = sum(self._layers)
         own = load_own_part(self._folder, end - self._layers[0], end, progress, kind=StagedModel)
         others = self._others()
         own.part.relay = self.relay
+        self.relay.received_forms = own.part.received_forms
         own.part.followers = [stage.layout for stage in others]
         return UntestedModel(own.part, own.config, others=tuple(others))
 

@@ -13,7 +13,7 @@ import mlx.core as mx
 
 from engine.cache.trees import evaluate
 from engine.pipeline.follower import Follower
-from engine.pipeline.messages import Encoded, StageMessage
+from engine.pipeline.messages import Encoded, Expected, StageMessage, required_bytes
 
 
 class GroupLine:
@@ -36,13 +36,11 @@ class GroupLine:
         for array in message.arrays:
             self._send(mx.contiguous(array, stream=mx.cpu))
 
-    def receive(self) -> StageMessage:
-        num_bytes: Any = self._receive((1,), mx.int32).item()
-        data = bytes(memoryview(cast("Any", self._receive((num_bytes,), mx.uint8))))
-        encoded = Encoded.of(data)
-        arrays = tuple(self._receive(shape, dtype) for shape, dtype in encoded.forms)
-        message = encoded.message
-        return StageMessage(message.commands, message.token_ids, message.reports, arrays)
+    def receive(self, expected: Expected) -> StageMessage:
+        announced: Any = self._receive((1,), mx.int32).item()
+        data = self._receive((required_bytes(announced),), mx.uint8)
+        encoded = Encoded.of(bytes(memoryview(cast("Any", data))), expected)
+        return encoded.with_arrays([self._receive(*form) for form in encoded.forms])
 
     def _send(self, array: mx.array) -> None:
         evaluate(array)
@@ -55,7 +53,10 @@ class GroupLine:
 
 
 class DirectLine:
-    """Rank 0's connection to followers in the same process. They work when a message is received."""
+    """Rank 0's connection to followers in the same process. They work when a message is received.
+
+    Messages take the form in which they would go over a network, except for their arrays.
+    """
 
     def __init__(self, followers: Sequence[Follower]) -> None:
         """Connect followers, rank 1 first."""
@@ -65,8 +66,12 @@ class DirectLine:
     def send(self, message: StageMessage) -> None:
         self._messages.append(message)
 
-    def receive(self) -> StageMessage:
+    def receive(self, expected: Expected) -> StageMessage:
         message = self._messages.popleft()
         for follower in reversed(self.followers):
-            message = follower.handle(message)
-        return message
+            message = follower.handle(_received(message, follower.expected))
+        return _received(message, expected)
+
+
+def _received(message: StageMessage, expected: Expected) -> StageMessage:
+    return Encoded.of(message.encoded(), expected).with_arrays(message.arrays)

@@ -4,6 +4,12 @@ Rank 0 sends a message to rank n-1. Each follower carries out the commands, runs
 message has a pass, adds its report, and sends the message on to the next lower rank. What comes back
 to rank 0 are the reports and the arrays that its first own layer takes.
 
+In the pass of a picture, the message to rank n-1 has the embeddings of the picture. Each stage gets its
+rows and columns, and features if one of its layers or a later one adds them.
+
+A stage does not trust the sizes that another one states: it compares them with those that the pass must
+have before it reserves memory for them.
+
 The commands are lists whose first item is an Op. Numbers stand for live caches, spans, states and
 groups; rank 0 gives each object a number of its own.
 """
@@ -11,10 +17,10 @@ groups; rank 0 gives each object a number of its own.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import mlx.core as mx
 
@@ -33,7 +39,8 @@ class Op(StrEnum):
     GROUP = "group"  # [caches, ...], group
     HAND_BACK = "hand_back"  # group, row
     FREE = "free"  # any number
-    FEED = "feed"  # caches or group: feed the token ids of the message
+    # caches or group, shift of positions of each row: feed the token ids of the message
+    FEED = "feed"
     REPORT = "report"  # add the stage's layout, weights and memory to the reports
     COUNT = "count"  # add the bytes of all held state to the reports
     REST = "rest"  # wait for a wake-up after this message
@@ -43,15 +50,67 @@ class Op(StrEnum):
 Command = list[Any]
 
 
+def _name(dtype: mx.Dtype) -> str:
+    return str(dtype).rpartition(".")[2]
+
+
+# Highest number of bytes of a message without its arrays. The ids of a picture of 6,000 tokens take 20 kB.
+MAX_BYTES: Final = 64 << 20
+_FLOATS: Final = (mx.float32, mx.bfloat16, mx.float16)
+_DTYPES: Final[Mapping[str, mx.Dtype]] = {
+    name: getattr(mx, name)
+    for name in [
+        "bool_",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "float16",
+        "bfloat16",
+        "float32",
+    ]
+}
+
+
+class StageMessageError(Exception):
+    """The error if a message does not fit the pass that it belongs to."""
+
+
+class ArrayForm(NamedTuple):
+    """The shape and the type of an array."""
+
+    shape: tuple[int, ...]
+    dtype: mx.Dtype
+
+    def fits(self, other: ArrayForm) -> bool:
+        """Return True if an array of the other form can be in the place of this one.
+
+        A picture can change the number of bits of floating numbers.
+        """
+        is_float = self.dtype in _FLOATS and other.dtype in _FLOATS
+        return self.shape == other.shape and (is_float or self.dtype == other.dtype)
+
+
+# Returns the forms of the arrays that a message must have. Its argument is the message without them.
+Expected = Callable[["StageMessage"], Sequence[ArrayForm]]
+
+
 @dataclass(frozen=True, slots=True)
 class StageMessage:
     """One message. All of its fields are plain values and evaluated arrays."""
 
     commands: Sequence[Command] = ()
-    token_ids: Sequence[Sequence[int]] = ()  # (B, L), for a pass
+    # (B, L), for a pass. For a picture those of its control tokens, and -1 for all others.
+    token_ids: Sequence[Sequence[int]] = ()
     # Reports of the followers, by rank.
     reports: dict[int, dict[str, Any]] = field(default_factory=dict[int, dict[str, Any]])
     arrays: tuple[mx.array, ...] = ()
+    # Rows and columns of the picture that the pass reads; None for text
+    grid: tuple[int, int] | None = None
 
     def has(self, op: Op) -> bool:
         return any(command[0] == op for command in self.commands)
@@ -60,7 +119,7 @@ class StageMessage:
         """Return everything but the contents of the arrays."""
         reports = [[rank, report] for rank, report in self.reports.items()]
         forms = [[list(array.shape), _name(array.dtype)] for array in self.arrays]
-        return json.dumps([self.commands, self.token_ids, reports, forms]).encode()
+        return json.dumps([self.commands, self.token_ids, reports, forms, self.grid]).encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +127,42 @@ class Encoded:
     """A received message whose arrays are still to come."""
 
     message: StageMessage
-    forms: tuple[tuple[tuple[int, ...], mx.Dtype], ...]  # shape and type of each array
+    forms: tuple[ArrayForm, ...]
 
     @classmethod
-    def of(cls, data: bytes) -> Encoded:
-        commands, token_ids, reports, forms = json.loads(data)
-        return cls(
-            StageMessage(commands, token_ids, {int(rank): report for rank, report in reports}),
-            tuple((tuple(shape), getattr(mx, name)) for shape, name in forms),
+    def of(cls, data: bytes, expected: Expected) -> Encoded:
+        """Return the content of received bytes.
+
+        Raises:
+            StageMessageError: its arrays are not those of the pass.
+        """
+        commands, token_ids, reports, forms, grid = json.loads(data)
+        message = StageMessage(
+            commands,
+            token_ids,
+            {int(rank): report for rank, report in reports},
+            grid=None if grid is None else (int(grid[0]), int(grid[1])),
         )
+        wanted = expected(message)
+        known = all(name in _DTYPES for _, name in forms)
+        found = tuple(ArrayForm(tuple(shape), _DTYPES[name]) for shape, name in forms if known)
+        if len(found) != len(wanted) or not all(map(ArrayForm.fits, wanted, found)):
+            raise StageMessageError(f"another stage sends {forms} instead of {wanted}")
+        return cls(message, found)
+
+    def with_arrays(self, arrays: Sequence[mx.array]) -> StageMessage:
+        return replace(self.message, arrays=tuple(arrays))
+
+
+def required_bytes(num_bytes: int) -> int:
+    """Return the number of bytes of a message that another stage announces.
+
+    Raises:
+        StageMessageError: no message is so long.
+    """
+    if not 0 < num_bytes <= MAX_BYTES:
+        raise StageMessageError(f"another stage announces a message of {num_bytes} bytes")
+    return num_bytes
 
 
 class Neighbours(Protocol):
@@ -86,10 +172,10 @@ class Neighbours(Protocol):
         """Send a message to the next lower rank, or from rank 0 to the highest rank."""
         ...
 
-    def receive(self) -> StageMessage:
-        """Wait for the next message."""
+    def receive(self, expected: Expected) -> StageMessage:
+        """Wait for the next message.
+
+        Raises:
+            StageMessageError: the message has other arrays than expected.
+        """
         ...
-
-
-def _name(dtype: mx.Dtype) -> str:
-    return str(dtype).rpartition(".")[2]

@@ -28,6 +28,7 @@ from engine.models.partial import PartlyStored, load_partly, parameters_of, used
 from engine.pipeline.exact import EXACT_TYPES
 from engine.pipeline.split import PartOfModel
 from engine.pipeline.trace import LayerTrace, UnsplittableError, trace_layers
+from engine.vision.tower import tower_files
 
 # Number of tokens of the lazy call that finds the used parameters.
 _NUM_TOKENS = 2
@@ -77,6 +78,20 @@ def require_exact(folder: Path) -> None:
         raise ModelFolderError(
             f"{folder.name} has the architecture {config.model_type[:60]}, which is not exact when it is divided.",
             advice="Use it on one Mac, or choose another model for several Macs.",
+        )
+
+
+def require_tower(folder: Path) -> None:
+    """Refuse a folder that lacks a weight file of the vision tower. Rank 0 reads all pictures.
+
+    Raises:
+        ModelFolderError: a file is missing.
+    """
+    missing = sorted(name for name in tower_files(folder) if not (folder / name).is_file())
+    if missing and read_config(folder).sees:
+        raise ModelFolderError(
+            f"{folder.name} lacks weights of its vision tower, for example {missing[0]}.",
+            advice="Copy the missing weight files to this Mac.",
         )
 
 

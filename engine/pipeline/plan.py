@@ -2,8 +2,8 @@
 
 `measure_model` reads the sizes of a model from its shapes, without its weights. `divide` is pure: it
 gives each rank consecutive layers so that the fullest machine, relative to its memory, is as empty as
-possible. `plan_stages` does both. Rank 0 has the last layers and the head, the highest rank the
-embedding and the first layers.
+possible. `plan_stages` does both. Rank 0 has the last layers, the head and the vision tower, the highest
+rank the embedding and the first layers.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from mlx import nn
 
 from engine.cache.layout import Layout, measure_layout
 from engine.cache.trees import tree_bytes
+from engine.catalog.model_config import read_config
 from engine.catalog.weights import INDEX_NAME
 from engine.errors import MemoryFullError, ModelFolderError
 from engine.models.adapter import ModelAdapter
@@ -29,6 +30,7 @@ from engine.models.partial import parameters_of
 from engine.pipeline.own import OwnLayers, require_exact, traced
 from engine.pipeline.trace import UnsplittableError, layers_of
 from engine.sizes import size_of
+from engine.vision.tower import tower_files, tower_weights
 
 # State for which each stage keeps room beside its weights.
 _NUM_TOKENS: Final = 32_768
@@ -56,7 +58,7 @@ class ModelSizes:
 
     layers: tuple[LayerSizes, ...]
     front_bytes: int  # weights before the layers: the embedding
-    back_bytes: int  # weights behind the layers: norm and head
+    back_bytes: int  # weights behind the layers: norm and head; and those of the vision tower
     # Numbers of the layers before which the model can be cut.
     cuts: frozenset[int]
 
@@ -174,7 +176,7 @@ def measure_model(folder: Path) -> ModelSizes:
             for num_bytes, layout in zip(layers, layouts, strict=True)
         ),
         front,
-        back,
+        back + (tree_bytes(tower_weights(folder)) if read_config(folder).sees else 0),
         cuts,
     )
 
@@ -219,9 +221,11 @@ def needed_files(folder: Path, start: int, end: int) -> list[str]:
         UnsplittableError: the model cannot be divided here.
     """
     loaded, trace = traced(folder, keeps_tensors=True)
-    used = OwnLayers(loaded.model, trace, start, end).used(loaded.tensors)
+    part = OwnLayers(loaded.model, trace, start, end)
+    used = part.used(loaded.tensors)
     index = folder / INDEX_NAME
     if not index.is_file():
         return sorted(path.name for path in folder.glob("model*.safetensors"))
     places: dict[str, str] = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
-    return sorted({places[name] for name in used})
+    has_tower = part.is_last and read_config(folder).sees
+    return sorted({places[name] for name in used} | (tower_files(folder) if has_tower else set()))

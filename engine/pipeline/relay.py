@@ -12,17 +12,19 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
 import mlx.core as mx
 
 from engine.errors import EngineError
-from engine.pipeline.messages import Command, Neighbours, Op, StageMessage
+from engine.pipeline.messages import ArrayForm, Command, Neighbours, Op, StageMessage
+from engine.vision.tower import EncodedPicture
 
 # Seconds without a message after which the followers rest.
 _REST_AFTER_S: Final = 2.0
+_EMPTY: Final = StageMessage()
 
 
 class StageLostError(EngineError):
@@ -43,6 +45,7 @@ class ReportedBytes:
 class Ticket:
     """A message on its way round the stages. `answer` is None until it is back."""
 
+    forms: Sequence[ArrayForm] = ()  # forms of the arrays of the answer
     answer: StageMessage | None = None
 
 
@@ -78,6 +81,9 @@ class Relay:
         self._unanswered: deque[Ticket] = deque()  # in the order of their messages
         # Captured states that rank 0 still has, by number.
         self._states: WeakValueDictionary[int, ReportedBytes] = WeakValueDictionary()
+        # Returns the forms of what rank 0's first layer takes: arguments as in
+        # PartOfModel.received_forms. Set before the first pass.
+        self.received_forms: Callable[[int, int], Sequence[ArrayForm]] = lambda _rows, _tokens: ()
 
     @property
     def num_unanswered(self) -> int:
@@ -96,11 +102,26 @@ class Relay:
         """Set the bytes of a state once the followers report them."""
         self._states[number] = state
 
-    def send_pass(self, target: int, input_ids: mx.array) -> Ticket:
-        """Let all followers feed token ids (B, L). Do not wait for what they compute."""
-        self.add(Op.FEED, target)
+    def send_pass(self, target: int, input_ids: mx.array, shifts: Sequence[int]) -> Ticket:
+        """Let all followers feed token ids (B, L). Do not wait for what they compute.
+
+        shifts: the shift of positions of each row.
+        """
+        self.add(Op.FEED, target, shifts)
         token_ids: Any = input_ids.tolist()
-        ticket = self._send(token_ids)
+        return self._send_fed(StageMessage((), token_ids))
+
+    def send_picture(self, target: int, picture: EncodedPicture, shift: int) -> Ticket:
+        """Let all followers feed a picture to one row. Do not wait for what they compute."""
+        self.add(Op.FEED, target, [shift])
+        ids = picture.control_ids or (-1,) * picture.num_tokens
+        arrays = (picture.embeddings, *picture.features)
+        return self._send_fed(StageMessage((), [ids], arrays=arrays, grid=picture.grid))
+
+    def _send_fed(self, message: StageMessage) -> Ticket:
+        num_rows, num_tokens = len(message.token_ids), len(message.token_ids[0])
+        ticket = self._send(message)
+        ticket.forms = self.received_forms(num_rows, num_tokens)
         self._num_passes += 1
         self._passed(self._num_passes)
         return ticket
@@ -141,7 +162,7 @@ class Relay:
             self.ask(Op.END)
             self._is_lost = True
 
-    def _send(self, token_ids: Sequence[Sequence[int]] = ()) -> Ticket:
+    def _send(self, message: StageMessage = _EMPTY) -> Ticket:
         if self._is_lost:
             raise _lost()
         if self._is_resting:
@@ -149,7 +170,7 @@ class Relay:
             self._is_resting = False
         commands, self._commands = self._commands, []
         try:
-            self._line.send(StageMessage(commands, token_ids))
+            self._line.send(replace(message, commands=commands))
         except Exception as error:
             self._is_lost = True
             raise _lost() from error
@@ -162,7 +183,7 @@ class Relay:
             if self._is_lost:
                 raise _lost()
             try:
-                answer = self._line.receive()
+                answer = self._line.receive(self._expected)
             except Exception as error:
                 # After its first error, mlx.distributed may hang for good.
                 self._is_lost = True
@@ -171,6 +192,10 @@ class Relay:
             self._last_message = time.monotonic()
             self._note_bytes(answer.reports)
         return ticket.answer
+
+    def _expected(self, _: StageMessage) -> Sequence[ArrayForm]:
+        """Return the forms of the arrays of the next answer."""
+        return self._unanswered[0].forms
 
     def _note_bytes(self, reports: dict[int, dict[str, Any]]) -> None:
         for rank, report in reports.items():

@@ -13,6 +13,8 @@ from typing import Any
 
 import mlx.core as mx
 
+from engine.catalog.model_config import read_config
+from engine.chat.pictures import PictureTokens
 from engine.config import EngineConfig
 from engine.core import EngineCore
 from engine.errors import ModelFolderError, is_out_of_memory
@@ -94,6 +96,9 @@ def load_follower(
             raise
         cause = f"The files of {folder.name} don’t fit together."
         raise ModelFolderError(cause, details=repr(error)) from error
+    if read_config(folder).sees:
+        # A follower reads no picture. It gets the embeddings, or what its first layer takes.
+        own.part.see(folder, own.config, PictureTokens(""), None)
     fit_to_weights(config, own.part.weight_bytes)
     memory = StageMemory(
         layout=own.layout,
@@ -144,7 +149,7 @@ def _follow(job: StageJob, host: StageHost, line: GroupLine) -> None:
             host.resting()
             if not host.await_wake():
                 return
-        message = line.receive()
+        message = line.receive(follower.expected)
         line.send(follower.handle(message))
         if message.has(Op.END):
             return

@@ -47,11 +47,14 @@ class Admission:
         vision = self._model.vision
         tower_bytes = vision.pass_bytes(largest) if vision is not None and largest else 0
         pass_len = max(min(prompt_len, self._cell_len), largest)
-        for memory in self._memories:
-            memory.check_fits(pass_len, room, tower_bytes)
+        # Rank 0 has the tower.
+        needs = [(memory, 0) for memory in self._memories]
+        needs[0] = (self._memories[0], tower_bytes)
+        for memory, own_bytes in needs:
+            memory.check_fits(pass_len, room, own_bytes)
         others = list(beside)
         return not others or all(
-            memory.fits_beside(pass_len, room, others, tower_bytes) for memory in self._memories
+            memory.fits_beside(pass_len, room, others, own_bytes) for memory, own_bytes in needs
         )
 
     def check_context(self, prompt: Prompt, turn: Request | NextPrompt) -> None:

@@ -86,7 +86,8 @@ class GemmaTower:
         """Drop the weights. The next picture reads them again."""
         self._module.release()
 
-    def adapt(self, model: nn.Module) -> PassContext:
+    @staticmethod
+    def adapt(model: nn.Module, config: Mapping[str, Any]) -> PassContext:  # noqa: ARG004 (of the interface)
         """Replace the layers by some that give a picture another mask."""
         visibility = Visibility()
         layers = cast("list[nn.Module]", model.layers)

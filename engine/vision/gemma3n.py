@@ -117,7 +117,8 @@ class Gemma3nTower:
         """Drop the weights. The next picture reads them again."""
         self._module.release()
 
-    def adapt(self, model: nn.Module) -> PassContext:  # noqa: ARG002 (of the interface)
+    @staticmethod
+    def adapt(model: nn.Module, config: Mapping[str, Any]) -> PassContext:  # noqa: ARG004 (of the interface)
         """Replace nothing: a picture is read like text."""
         return like_text
 

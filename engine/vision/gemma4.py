@@ -101,9 +101,10 @@ class Gemma4Tower:
         """Drop the weights. The next picture reads them again."""
         self._module.release()
 
-    def adapt(self, model: nn.Module) -> PassContext:
+    @staticmethod
+    def adapt(model: nn.Module, config: Mapping[str, Any]) -> PassContext:
         """Replace the layers with a sliding window, if the tokens of a picture see each other."""
-        visibility, text = Visibility(), self._config["text_config"]
+        visibility, text = Visibility(), config["text_config"]
         if text.get("use_bidirectional_attention") == "vision":
             layers = cast("list[Any]", model.layers)
             layers[:] = [

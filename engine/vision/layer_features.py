@@ -11,13 +11,18 @@ Engine thread only.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
 import mlx.core as mx
 from mlx import nn
 from typing_extensions import override
+
+
+def num_features(config: Mapping[str, Any]) -> int:
+    """Return the number of layers that get features. config: the config.json of a model that sees."""
+    return len(config["vision_config"].get("deepstack_visual_indexes", ()))
 
 
 class PassFeatures:

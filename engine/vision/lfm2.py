@@ -43,15 +43,12 @@ from engine.vision.tower import (
 class Lfm2Tower:
     """The tower and the image processor of LFM2-VL."""
 
-    def __init__(
-        self, folder: Path, config: Mapping[str, Any], model: Any, tokens: PictureTokens
-    ) -> None:
+    def __init__(self, folder: Path, config: Mapping[str, Any], tokens: PictureTokens) -> None:
         """Read the settings of the image processor. The weights are read later.
 
         Args:
             folder: the folder of the model.
             config: its config.json.
-            model: the model of mlx-lm.
             tokens: the control tokens of its pictures.
 
         Raises:
@@ -63,7 +60,6 @@ class Lfm2Tower:
             raise PictureError.of_folder("wrong")
         self._settings = ImageSettings.read(folder, Image.Resampling.BILINEAR)
         self._markers = tokens.markers
-        self._language: Any = model
         is_marked = self._tiles.has_markers
         self.opening = "<|image_start|>" if is_marked else ""
         self.closing = "<|image_end|>" if is_marked else ""
@@ -100,21 +96,23 @@ class Lfm2Tower:
             layer.self_attn.attend = attend
         rows, columns, *whole = patches.grid
         views = self._tiles.views(TileLayout(rows, columns, (whole[0], whole[1])))
-        embed = self._language.language_model.model.embed_tokens
         factor = self._tiles.side // self._tiles.patch_side
-        start, parts = 0, list[mx.array]()
+        start, parts, ids = 0, list[mx.array](), list[int]()
         for view in views:
             sides = (view.rows * factor, view.columns * factor)
             end = start + math.prod(sides)
             hidden = module.vision_tower(mx.array(patches.values[start:end]), *sides)
             tokens = module.multi_modal_projector(hidden, view.rows, view.columns)
             if view.marker:
-                marker = embed(mx.array([self._markers[view.marker]]))
-                parts.append(marker.astype(tokens.dtype))
+                # In the place of the embedding, which is that of the language model
+                parts.append(mx.zeros_like(tokens[:1]))
+                ids.append(self._markers[view.marker])
             parts.append(tokens)
+            ids += [-1] * len(tokens)
             start = end
         embeddings = mx.concatenate(parts)[None]
-        return EncodedPicture(embeddings, (1, embeddings.shape[1])), attend.results
+        grid = (1, embeddings.shape[1])
+        return EncodedPicture(embeddings, grid, control_ids=tuple(ids)), attend.results
 
     def pass_bytes(self, num_tokens: int) -> int:
         """Return an estimate of the memory for the largest view of a picture, in bytes."""
@@ -126,7 +124,8 @@ class Lfm2Tower:
         """Drop the weights. The next picture reads them again."""
         self._module.release()
 
-    def adapt(self, model: nn.Module) -> PassContext:  # noqa: ARG002 (of the interface)
+    @staticmethod
+    def adapt(model: nn.Module, config: Mapping[str, Any]) -> PassContext:  # noqa: ARG004 (of the interface)
         """Replace nothing: a picture is read like text."""
         return like_text
 

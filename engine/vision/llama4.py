@@ -57,22 +57,19 @@ class Llama4Tower:
     opening = "<|image_start|>"
     closing = "<|image_end|>"
 
-    def __init__(
-        self, folder: Path, config: Mapping[str, Any], model: Any, tokens: PictureTokens
-    ) -> None:
+    def __init__(self, folder: Path, config: Mapping[str, Any], tokens: PictureTokens) -> None:
         """Read the settings of the image processor. The weights are read later.
 
         Args:
             folder: the folder of the model.
             config: its config.json.
-            model: the model of mlx-lm.
             tokens: the control tokens of its pictures.
 
         Raises:
             PictureError: the settings make no pictures for the tower, or the tokenizer lacks tokens.
         """
         vision = config["vision_config"]
-        self._config, self._language = config, model
+        self._config = config
         self._side: int = vision["image_size"]  # pixels of a tile
         settings = ImageSettings.read(folder, Image.Resampling.BILINEAR)
         self._settings, self._max_tiles = settings, settings.max_tiles or _MAX_TILES
@@ -124,12 +121,12 @@ class Llama4Tower:
         ]
         _, rows, columns = patches.grid
         layout = self._layout(rows, columns)
-        embed = self._language.language_model.model.embed_tokens
-        ends = embed(mx.array(self._ends)).astype(tiles[0].dtype)
-        # Places among all tokens of tiles, followed by the control tokens
-        places = mx.array(layout)
-        embeddings = mx.concatenate([ends, *tiles])[places][None]
-        return EncodedPicture(embeddings, (1, len(layout))), [*attend.results, *tiles]
+        # Zeros are in the place of the embeddings of control tokens.
+        ends = mx.zeros_like(tiles[0][:1])
+        embeddings = mx.concatenate([*[ends] * len(self._ends), *tiles])[mx.array(layout)][None]
+        ids = tuple(self._ends[at] if at < len(self._ends) else -1 for at in layout)
+        picture = EncodedPicture(embeddings, (1, len(layout)), control_ids=ids)
+        return picture, [*attend.results, *tiles]
 
     def pass_bytes(self, num_tokens: int) -> int:  # noqa: ARG002 (of the interface)
         """Return an estimate of the memory for computing the embeddings of a picture, in bytes."""
@@ -139,7 +136,8 @@ class Llama4Tower:
         """Drop the weights. The next picture reads them again."""
         self._module.release()
 
-    def adapt(self, model: nn.Module) -> PassContext:
+    @staticmethod
+    def adapt(model: nn.Module, config: Mapping[str, Any]) -> PassContext:  # noqa: ARG004 (of the interface)
         """Replace the embedding of tokens, because the model takes no embeddings."""
         parent: Any = model
         parent = parent.language_model.model
@@ -147,7 +145,7 @@ class Llama4Tower:
 
         @contextmanager
         def of_pass(_shift: int, picture: EncodedPicture | None) -> Generator[None]:
-            replaced.of_picture = None if picture is None else picture.embeddings
+            replaced.of_picture = None if picture is None else picture.all_embeddings(parent)
             try:
                 yield
             finally:

@@ -44,15 +44,12 @@ class MistralTower:
 
     opening = closing = ""
 
-    def __init__(
-        self, folder: Path, config: Mapping[str, Any], model: Any, end_ids: tuple[int, int]
-    ) -> None:
+    def __init__(self, folder: Path, config: Mapping[str, Any], end_ids: tuple[int, int]) -> None:
         """Read the settings of the image processor. The weights are read later.
 
         Args:
             folder: the folder of the model.
             config: its config.json.
-            model: the model of mlx-lm.
             end_ids: the token that ends a row of a picture, and the one that ends a picture.
         """
         vision = config["vision_config"]
@@ -64,7 +61,6 @@ class MistralTower:
         self._longest = min(settings.longest or vision["image_size"], vision["image_size"])
         self._settings = settings
         self._end_ids = end_ids
-        self._language: Any = model
         self.form = json.dumps([self._side, self._longest, settings.form])
         self._module = TowerModule(folder, config, make_mistral_tower)
 
@@ -94,12 +90,13 @@ class MistralTower:
         projected = module.multi_modal_projector(hidden[0], rows, columns)
         rows, columns = rows // self._merge, columns // self._merge
         of_row, of_picture = self._end_ids
-        ends = mx.array([of_row] * (rows - 1) + [of_picture])
-        embedded = self._language.language_model.model.embed_tokens(ends)
-        lines = projected.reshape(rows, columns, -1)
-        joined = mx.concatenate([lines, embedded[:, None].astype(lines.dtype)], axis=1)
-        embeddings = joined.reshape(1, rows * (columns + 1), -1)
-        return EncodedPicture(embeddings, (rows, columns + 1)), attend.results
+        line = (-1,) * columns
+        ids = (*(*line, of_row) * (rows - 1), *line, of_picture)
+        # Zeros are in the place of the embeddings of control tokens.
+        lines = mx.pad(projected.reshape(rows, columns, -1), [(0, 0), (0, 1), (0, 0)])
+        embeddings = lines.reshape(1, rows * (columns + 1), -1)
+        picture = EncodedPicture(embeddings, (rows, columns + 1), control_ids=ids)
+        return picture, attend.results
 
     def pass_bytes(self, num_tokens: int) -> int:
         """Return an estimate of the memory for computing the embeddings of a picture, in bytes."""
@@ -110,7 +107,8 @@ class MistralTower:
         """Drop the weights. The next picture reads them again."""
         self._module.release()
 
-    def adapt(self, model: nn.Module) -> PassContext:  # noqa: ARG002 (of the interface)
+    @staticmethod
+    def adapt(model: nn.Module, config: Mapping[str, Any]) -> PassContext:  # noqa: ARG004 (of the interface)
         """Replace nothing: a picture is read like text."""
         return like_text
 

@@ -20,7 +20,7 @@ from mlx import nn
 
 from engine.catalog.model_config import picture_sections
 from engine.errors import PictureError
-from engine.vision.layer_features import replace_layers
+from engine.vision.layer_features import num_features, replace_layers
 from engine.vision.positions import axes_in_turns, replace_ropes
 from engine.vision.tower import (
     AttentionInBlocks,
@@ -120,11 +120,11 @@ class QwenTower:
     def _make(config: Mapping[str, Any]) -> nn.Module:
         return make_qwen_tower(config)
 
-    def adapt(self, model: nn.Module) -> PassContext:
+    @staticmethod
+    def adapt(model: nn.Module, config: Mapping[str, Any]) -> PassContext:
         """Replace the rotary embeddings, and the first layers if the tower has features for them."""
-        sections = picture_sections(self._config["text_config"])
-        positions = replace_ropes(model, sections, axes_in_turns)
-        number = len(self._config["vision_config"].get("deepstack_visual_indexes", ()))
+        positions = replace_ropes(model, picture_sections(config["text_config"]), axes_in_turns)
+        number = num_features(config)
         features = replace_layers(model, number) if number else None
 
         @contextmanager

@@ -61,10 +61,11 @@ class Qwen2Tower(QwenTower):
         width = vision.get("embed_dim") or vision["hidden_size"]
         return patch_bytes(num_tokens * self._processor.merge_size**2, width)
 
+    @staticmethod
     @override
-    def adapt(self, model: nn.Module) -> PassContext:
+    def adapt(model: nn.Module, config: Mapping[str, Any]) -> PassContext:
         """Replace the rotary embeddings."""
-        sections = picture_sections(text_settings(self._config), takes_turns=False)
+        sections = picture_sections(text_settings(config), takes_turns=False)
         positions = replace_ropes(model, sections, axes_in_blocks)
 
         def of_pass(shift: int, picture: EncodedPicture | None) -> AbstractContextManager[None]:

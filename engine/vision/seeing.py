@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property, partial
-from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import mlx.core as mx
 from mlx import nn
@@ -36,6 +35,17 @@ from engine.vision.tower import EncodedPicture, PassContext, Patches, Tower, tow
 # Highest number of pictures that are remembered. Each takes 1 kB.
 _MAX_KNOWN = 1024
 _MAX_TOKENS = 1 << 20  # highest number of tokens of a picture
+# The towers of all types of models but Qwen's since Qwen3-VL
+_KINDS: Final[Mapping[str, type[Tower]]] = {
+    "gemma3": GemmaTower,
+    "gemma3n": Gemma3nTower,
+    "gemma4": Gemma4Tower,
+    "lfm2-vl": Lfm2Tower,
+    "llama4": Llama4Tower,
+    "mistral3": MistralTower,
+    "qwen2_vl": Qwen2Tower,
+    "qwen2_5_vl": Qwen2Tower,
+}
 
 
 class Vision:
@@ -169,20 +179,9 @@ class Vision:
         if self._context is None:
             if not shift and picture is None:
                 return nullcontext()
-            self._context = self._tower.adapt(self._model)
+            kind = _KINDS.get(self._config["model_type"], QwenTower)
+            self._context = kind.adapt(self._model, self._config)
         return self._context(shift, picture)
-
-    @cached_property
-    def _takes_embeddings(self) -> bool:
-        kind: Any = type(self._model)
-        return "input_embeddings" in signature(kind.__call__).parameters
-
-    def inputs(self, picture: EncodedPicture) -> dict[str, mx.array]:
-        """Return the arguments that give a picture to the model, beside those of its context.
-
-        The dictionary is empty if the model takes no embeddings. Then the context has them.
-        """
-        return {"input_embeddings": picture.embeddings} if self._takes_embeddings else {}
 
     def release(self) -> None:
         """Return the memory of the tower. The next picture reads its weights again."""
@@ -212,11 +211,11 @@ class Vision:
             case "gemma4":
                 tower = Gemma4Tower(*files, tokens)
             case "lfm2-vl":
-                tower = Lfm2Tower(*files, self._model, tokens)
+                tower = Lfm2Tower(*files, tokens)
             case "llama4":
-                tower = Llama4Tower(*files, self._model, tokens)
+                tower = Llama4Tower(*files, tokens)
             case "mistral3":
-                tower = MistralTower(*files, self._model, (tokens.row_end, tokens.picture_end))
+                tower = MistralTower(*files, (tokens.row_end, tokens.picture_end))
             case "qwen2_vl" | "qwen2_5_vl":
                 tower = Qwen2Tower(*files)
             case _:

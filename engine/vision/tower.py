@@ -24,7 +24,8 @@ import numpy as np
 from mlx import nn
 from typing_extensions import override
 
-from engine.catalog.weights import TOWER_NAMES
+from engine.catalog.model_config import as_settings, read_settings
+from engine.catalog.weights import INDEX_NAME, TOWER_NAMES
 
 # Highest number of scores (queries x keys x heads) in one block. Two CPU cores compute a block of this
 # size in about 50 ms.
@@ -69,6 +70,26 @@ class EncodedPicture:
     grid: tuple[int, int]  # rows and columns of tokens
     # Features that are added behind the first layers of the language model: lazy, (tokens, hidden size)
     features: tuple[mx.array, ...] = ()
+    # For each token the id of a control token, whose embedding is that of the language model, or -1.
+    # () if there are none.
+    control_ids: tuple[int, ...] = ()
+
+    @property
+    def num_tokens(self) -> int:
+        return self.embeddings.shape[1]
+
+    def all_embeddings(self, model: nn.Module) -> mx.array:
+        """Return the embeddings with those of the control tokens, lazily.
+
+        model: the language model, or the part of it that has the embedding of tokens.
+        """
+        if max(self.control_ids, default=-1) < 0:
+            return self.embeddings
+        named = cast("list[tuple[str, Any]]", model.named_modules())
+        embed = next(module for name, module in named if name.endswith("embed_tokens"))
+        ids = mx.array([self.control_ids])
+        own = embed(mx.maximum(ids, 0)).astype(self.embeddings.dtype)
+        return mx.where((ids >= 0)[..., None], own, self.embeddings)
 
 
 # Returns a context in which a pass is built that follows pictures, or that reads one. The first argument
@@ -117,10 +138,16 @@ class Tower(Protocol):
         """Drop the weights. The next picture reads them again."""
         ...
 
-    def adapt(self, model: nn.Module) -> PassContext:
+    @staticmethod
+    def adapt(model: nn.Module, config: Mapping[str, Any]) -> PassContext:
         """Replace the parts of a language model that read pictures in another way than text.
 
-        In all other passes the replacements give the bits of the original parts.
+        In all other passes the replacements give the bits of the original parts. A part of a model that
+        has no tower is adapted too.
+
+        Args:
+            model: the language model, or a stage of it.
+            config: its config.json.
         """
         ...
 
@@ -271,6 +298,16 @@ def tower_weights(folder: Path) -> dict[str, mx.array]:
             for name, array in found.items()
         }
     return found
+
+
+def tower_files(folder: Path) -> set[str]:
+    """Return the names of the weight files with the tower, as the index of a folder states them.
+
+    () without an index: all weights are in files that are there.
+    """
+    index = folder / INDEX_NAME
+    places = as_settings(read_settings(index).get("weight_map")) if index.is_file() else {}
+    return {str(file) for name, file in places.items() if name.startswith(tuple(_MODULE_NAMES))}
 
 
 def _with_part(name: str) -> str:

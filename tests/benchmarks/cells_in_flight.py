@@ -17,7 +17,7 @@ import mlx.core as mx
 
 from engine.cache.layout import Layout
 from engine.pipeline.far import StageCaches
-from engine.pipeline.messages import StageMessage
+from engine.pipeline.messages import Expected, StageMessage
 from engine.pipeline.relay import Relay
 
 _LAYOUT = Layout(num_kv=1, num_aux=0, kv_bytes_per_token=1024, snapshot_bytes=0)
@@ -34,7 +34,7 @@ class SleepingLine:
     def send(self, message: StageMessage) -> None:
         self._queues[0].put(message)
 
-    def receive(self) -> StageMessage:
+    def receive(self, expected: Expected) -> StageMessage:
         return self._queues[-1].get()
 
     def _follow(self, number: int, seconds: float) -> None:

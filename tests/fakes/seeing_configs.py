@@ -238,8 +238,8 @@ _GEMMA4 = SeeingKind(
         "text_config": {
             **_TEXT,
             "model_type": "gemma4_text",
-            "num_hidden_layers": 4,
-            "layer_types": ["sliding_attention", "full_attention"] * 2,
+            "num_hidden_layers": 6,
+            "layer_types": ["sliding_attention", "full_attention"] * 3,
             "sliding_window": WINDOW,
             "rope_parameters": {
                 "full_attention": {

@@ -21,6 +21,7 @@ from engine.types import (
     ConversationId,
     ForcedReply,
     Message,
+    Picture,
     Request,
     RequestId,
     Role,
@@ -69,11 +70,12 @@ class StagedRig:
         chat: str = "c",
         text: str = "one two three",
         forced: ForcedReply | None = None,
+        pictures: tuple[Picture, ...] = (),
     ) -> None:
         request = Request(
             request_id=RequestId(name),
             conversation_id=ConversationId(chat),
-            messages=(Message(role=Role.USER, content=text),),
+            messages=(Message(role=Role.USER, content=text, pictures=pictures),),
             new_messages=frozenset({0}),
             sampling=SamplingParams(temperature=0.0),
             max_tokens=8 if forced is None else 100_000,

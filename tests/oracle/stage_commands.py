@@ -250,7 +250,7 @@ class StageCommands:
         if not self._can_merge or len(able) < 2:
             return False
         rows = self._rng.sample(able, self._rng.randrange(2, min(3, len(able)) + 1))
-        group = rows[0].caches.merged([row.caches for row in rows])
+        group = rows[0].caches.merged([row.caches for row in rows], [0] * len(rows))
         for _ in range(self._rng.randrange(1, 4)):
             ids = [[self._rng.randrange(400)] for _ in rows]
             group.run_pass(mx.array(ids, mx.int32))

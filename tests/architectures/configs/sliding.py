@@ -11,8 +11,9 @@ _BOTH_ROPES: Config = {
 }
 _GEMMA4: Config = {
     **ALTERNATING,
-    "num_hidden_layers": 4,
-    "layer_types": ["sliding_attention", "full_attention"] * 2,
+    # The last two use the K/V of the two before them, so a cut is possible before the second and third.
+    "num_hidden_layers": 6,
+    "layer_types": ["sliding_attention", "full_attention"] * 3,
     "global_head_dim": 32,
     "num_kv_shared_layers": 2,
     "vocab_size_per_layer_input": 0,

@@ -157,7 +157,7 @@ def test_turn_after_a_dropped_point_reports_fault_as_reason(open_tiny: OpenTiny)
     spoil_states(cache_of(client))
     client.set_idle_work(enabled=True)
     while not cache_of(client).counters.audit_faults:
-        client.core._idler._audited_at = -1e9  # pyright: ignore[reportPrivateUsage]
+        client.core._idler._upkeep._audited_at = -1e9  # pyright: ignore[reportPrivateUsage]
         client.run_until_idle()
     second = ask(client, user("What is a boat?"), reply_of(first), user("And a list?"))
 
@@ -184,7 +184,7 @@ def test_idle_engine_runs_an_audit(open_tiny: OpenTiny) -> None:
     client = open_tiny("lfm2")
     chat_a_while(client)
     client.set_idle_work(enabled=True)
-    client.core._idler._audited_at = -1e9  # pyright: ignore[reportPrivateUsage]
+    client.core._idler._upkeep._audited_at = -1e9  # pyright: ignore[reportPrivateUsage]
     events = client.run_until_idle()
 
     assert any(isinstance(e, IdleWorking) and e.kind is IdleKind.AUDIT for e in events)

@@ -7,13 +7,17 @@ import socket
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
+from app.cli.client import load_model
+from engine.config import EngineConfig
 from engine.events import (
     LoadStage,
     ModelFailed,
+    ModelLoaded,
     ModelLoading,
     RequestFinished,
     StagePhase,
@@ -27,7 +31,11 @@ from engine.hosts.group import Group, Limits
 from engine.hosts.hostfile import Hosts, local_stages, parse_hosts
 from engine.problem import Problem
 from tests.e2e.stage_faults import Fault, FaultRun, Moment, Trial
+from tests.fakes.asking import ask
 from tests.fakes.engine_fixtures import TinyModel
+from tests.fakes.inline_engine import InlineClient
+from tests.fakes.seeing_engine import seen
+from tests.fakes.seeing_model import build_seeing, write_picture
 from tests.fakes.ssh import install_ssh
 from tests.fakes.staged import LONG, StagedRig, harm, is_stage, sentence_of
 from tests.fakes.tables import rest_in_soak
@@ -95,6 +103,32 @@ def test_stages_report_their_layers_and_answer_until_one_is_killed(ssh: None, mo
     assert loading[0] is LoadStage.CONNECTING
     assert loading == sorted(loading, key=list(LoadStage).index)
     assert rig.processes == []
+
+
+def test_picture_over_two_processes_gives_the_answer_of_one(tmp_path: Path) -> None:
+    # The first two of three layers add features of the picture.
+    model = build_seeing(tmp_path / "model", "qwen3_vl")
+    picture = write_picture(tmp_path / "pictures", 192, 128)
+    options: dict[str, Any] = {"picture_folder": tmp_path / "pictures", "saves_battery": False}
+    client = InlineClient(EngineConfig(use_openblas=False, **options))
+    load_model(client, model, lambda _: None)
+    wanted = ask(client, seen("one two three", picture)).reply
+    rig = StagedRig(local_stages(2), LIMITS, picture_folder=tmp_path / "pictures")
+    try:
+        loaded = rig.load(model)
+        rig.submit("first", pictures=(picture,))
+        finished = rig.wait(RequestFinished, timeout_s=120)
+        rig.submit("second", text="one two four", pictures=(picture,))
+        edited = rig.wait(RequestFinished, timeout_s=120)
+    finally:
+        rig.close()
+
+    assert isinstance(loaded, ModelLoaded)
+    assert loaded.facts.sees
+    assert wanted is not None
+    assert finished.reply is not None
+    assert finished.reply.token_ids[: len(wanted.token_ids)] == wanted.token_ids
+    assert edited.usage.plan.restored > 24  # the tokens of the picture
 
 
 def test_process_that_has_ended_is_no_stage() -> None:

@@ -7,9 +7,8 @@ import logging
 import random
 import time
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-import mlx.core as mx
 import pytest
 
 from app.cli.client import load_model
@@ -21,9 +20,6 @@ from engine.events import Cancel, RequestFinished, Submit
 from engine.models.abilities import AbilityRecords
 from engine.pipeline.messages import Op
 from engine.questions import Evict, EvictWhat, Forget
-from engine.runner import decoder
-from engine.runner.next_token import draw_next
-from engine.runner.sequence import Sequence as Answer
 from engine.types import ConversationId, Request, RequestId, SamplingParams
 from tests.architectures.configs.every import CONFIGS as EVERY_CONFIG
 from tests.fakes.asking import ask, cache_of, reply_of, user
@@ -36,19 +32,6 @@ from tests.oracle.scripts import promise_script
 from tests.oracle.stage_commands import CONFIG, SPLITS, StageCommands
 
 Bits = list[bytes]
-
-
-@pytest.fixture
-def drawn_from(monkeypatch: pytest.MonkeyPatch) -> Bits:
-    """Return a list to which the bytes of all logits are added that tokens are drawn from."""
-    bits: Bits = []
-
-    def noting(answer: Answer, logits: mx.array, drafts: Any = ()) -> mx.array:
-        bits.append(bytes(memoryview(cast("Any", mx.contiguous(logits.astype(mx.float32))))))
-        return draw_next(answer, logits, drafts)
-
-    monkeypatch.setattr(decoder, "draw_next", noting)
-    return bits
 
 
 def script(*, thinking: bool) -> list[dict[str, Any]]:

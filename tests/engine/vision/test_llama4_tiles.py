@@ -44,7 +44,7 @@ def test_tiles_of_a_picture_enlarge_it_as_little_as_possible(
 def tower(seeing_model: SeeingModel) -> Llama4Tower:
     folder = seeing_model("llama4", Template.KEEPING)
     config = json.loads((folder / "config.json").read_text())
-    return Llama4Tower(folder, config, nn.Module(), PictureTokens("", markers=MARKERS))
+    return Llama4Tower(folder, config, PictureTokens("", markers=MARKERS))
 
 
 def test_picture_of_several_tiles_is_also_read_as_a_whole(tower: Llama4Tower) -> None:

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mlx import nn
 from PIL import Image
 
 from app.cli.client import load_model
@@ -76,7 +75,7 @@ NO_WHOLE = {**PUBLISHED, "use_thumbnail": False}
 def tower(folder: Path, settings: Mapping[str, object], **processor: object) -> Lfm2Tower:
     (folder / "preprocessor_config.json").write_text(json.dumps(settings))
     (folder / "processor_config.json").write_text(json.dumps(processor))
-    return Lfm2Tower(folder, CONFIG, nn.Module(), PictureTokens("<image>", markers=MARKERS))
+    return Lfm2Tower(folder, CONFIG, PictureTokens("<image>", markers=MARKERS))
 
 
 @cache
@@ -176,7 +175,7 @@ def test_config_that_the_tower_does_not_compute_is_refused(
         config = {**CONFIG, part: {**CONFIG[part], **change}}
     (tmp_path / "preprocessor_config.json").write_text(json.dumps(PUBLISHED))
     with pytest.raises(PictureError, match="wrong settings for pictures"):
-        Lfm2Tower(tmp_path, config, nn.Module(), PictureTokens("<image>", markers=MARKERS))
+        Lfm2Tower(tmp_path, config, PictureTokens("<image>", markers=MARKERS))
 
 
 def test_picture_that_is_too_narrow_is_refused_with_a_sentence(tmp_path: Path) -> None:

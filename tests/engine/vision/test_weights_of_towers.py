@@ -31,7 +31,6 @@ from engine.vision.qwen import QwenTower, make_qwen_tower
 from engine.vision.qwen2 import Qwen2Tower
 from engine.vision.tower import import_part, tower_weights
 from tests.fakes.seeing_model import build_seeing
-from tests.fakes.tiny_model import make_model
 
 COMMON: dict[str, Any] = {"group_size": 32, "bits": 8}
 
@@ -45,10 +44,9 @@ def embedded(folder: Path, picture: Picture, pictures: Path, kind: Any = QwenTow
 
 
 def lfm2(folder: Path, config: dict[str, Any]) -> Lfm2Tower:
-    mx.random.seed(3)  # the same embeddings of the tokens between tiles
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     markers = {one.content: number for number, one in tokenizer.get_added_tokens_decoder().items()}
-    return Lfm2Tower(folder, config, make_model(config), PictureTokens("<image>", markers=markers))
+    return Lfm2Tower(folder, config, PictureTokens("<image>", markers=markers))
 
 
 @pytest.mark.parametrize(
@@ -129,8 +127,7 @@ def test_attention_in_small_blocks_gives_the_same_embeddings(
 
 
 def mistral(folder: Path, config: dict[str, Any]) -> MistralTower:
-    mx.random.seed(3)  # the same embeddings of the tokens that end rows
-    return MistralTower(folder, config, make_model(config), (5, 6))
+    return MistralTower(folder, config, (5, 6))
 
 
 def gemma3n(folder: Path, config: dict[str, Any]) -> Gemma3nTower:
@@ -141,7 +138,7 @@ def llama4(folder: Path, config: dict[str, Any]) -> Llama4Tower:
     mx.random.seed(3)  # the same embeddings of the tokens between tiles
     markers = {one: number for number, one in enumerate(TILE_TOKENS, 5)}
     tokens = PictureTokens("<|image|>", markers=markers)
-    return Llama4Tower(folder, config, make_model(config), tokens)
+    return Llama4Tower(folder, config, tokens)
 
 
 def gemma4(folder: Path, config: dict[str, Any]) -> Gemma4Tower:
