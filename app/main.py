@@ -158,12 +158,12 @@ def make_seams(
     early_reading: EarlyReading,
 ) -> Seams:
     """Return the parts of Core that tests replace: engine factory, store, catalog, clocks."""
+    place = DataPlace(paths.data_dir)
     config = EngineConfig(
         on_cpu=options.selftest is not None and options.selftest.on_cpu,
         abilities_folder=paths.abilities_dir,
-        picture_folder=paths.pictures_dir,
+        picture_folder=place.pictures.folder,
     )
-    place = DataPlace(paths.data_dir)
     return Seams(
         make_engine=lambda on_event: SwitchedEngine(config, on_event, early_reading),
         open_store=lambda: place.open(now=origin.now()),
@@ -173,7 +173,6 @@ def make_seams(
         settings_path=paths.settings,
         place=place,
         logs_dir=paths.logs_dir,
-        pictures_dir=paths.pictures_dir,
         state_dir=paths.state_dir,
         model=options.model,
         hosts=options.hosts,

@@ -37,11 +37,6 @@ class Paths:
         return self.data_dir / "conversations.db"
 
     @property
-    def pictures_dir(self) -> Path:
-        """Folder of attached pictures."""
-        return self.data_dir / "pictures"
-
-    @property
     def state_dir(self) -> Path:
         """Folder of cached model state, which survives a restart."""
         return self.cache_dir / "state"

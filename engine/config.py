@@ -16,6 +16,7 @@ class EngineConfig:
     """Limits on memory, prompt chunks, time slices and idle work of one engine."""
 
     # Folder with the files of Message.pictures. None: requests with pictures are refused.
+    # It holds until Wanted.picture_folder is changed.
     picture_folder: Path | None = None
     # Fixed number of bytes for the prefix cache. None: the budget is the device's memory minus the
     # weights and head_room_bytes, and it shrinks while the machine is short of memory.

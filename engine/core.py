@@ -328,6 +328,7 @@ class EngineCore:
         self._scheduler.shown = wanted.shown
         self._idler.want(shown=wanted.shown, enabled=wanted.idle_work)
         self._caching.want(wanted)
+        self._served.look_for_pictures_in(wanted.picture_folder)
 
     def _obey_model(self, command: LoadModel | UnloadModel) -> None:
         match command:

@@ -74,6 +74,7 @@ class ServedModel:
         on_progress: OnProgress,
     ) -> None:
         self._config = config
+        self._picture_folder = config.picture_folder
         self._opener = opener
         self._waiting = waiting
         self._caching = caching
@@ -113,7 +114,7 @@ class ServedModel:
                 context_len=command.context_len,
                 opener=self._opener,
                 records=self._abilities,
-                picture_folder=self._config.picture_folder,
+                picture_folder=self._picture_folder,
             )
             self._serve(model)
         except LoadAbandonedError:
@@ -128,6 +129,12 @@ class ServedModel:
             self.unload()
         else:
             self._emit(ModelLoaded(model.facts))
+
+    def look_for_pictures_in(self, folder: str | None) -> None:
+        """Read the files of pictures from a folder. None: refuse requests with pictures."""
+        self._picture_folder = None if folder is None else Path(folder)
+        if self.model is not None and self.model.vision is not None:
+            self.model.vision.picture_folder = self._picture_folder
 
     def count_tokens(self, question: CountTokens) -> TokensCounted:
         """Return the answer to a question, which needs the loaded model.

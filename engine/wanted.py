@@ -42,16 +42,18 @@ class Wanted:
     # model leaves of the memory.
     most_cached_bytes: int | None = None
     disk: DiskSettings | None = None  # None: nothing is kept on disk
+    picture_folder: str | None = None  # folder with the files of pictures; None: there are none
 
     @classmethod
     def of(cls, config: EngineConfig) -> Self:
         """Return the settings with which an engine of a configuration starts."""
-        folder = config.disk_folder
+        folder, pictures = config.disk_folder, config.picture_folder
         return cls(
             idle_work=config.idle_work,
             unload_after_s=config.unload_after_s,
             most_cached_bytes=config.most_budget_bytes,
             disk=folder and DiskSettings(str(folder), budget_bytes=config.disk_budget_bytes),
+            picture_folder=pictures and str(pictures),
         )
 
     def for_stages(self) -> Wanted:

@@ -58,10 +58,10 @@ def add_search_arguments(parser: ArgumentParser) -> None:
 
 def run_import(args: Namespace, paths: Paths) -> int:
     """Import conversations. Return 1 if something could not be read."""
-    with _store(paths) as store:
+    with _store(paths) as (store, pictures):
         counts = dict.fromkeys(Merged, 0)
         unreadable: list[Unreadable] = []
-        work = IsolatedImport(args.files, PictureFiles(paths.pictures_dir), now=time.time())
+        work = IsolatedImport(args.files, pictures, now=time.time())
         with _progress(work) as show:
             for one in work.found():
                 if isinstance(one, Unreadable):
@@ -84,10 +84,10 @@ def run_import(args: Namespace, paths: Paths) -> int:
 
 def run_export(args: Namespace, paths: Paths) -> int:
     """Write conversations to a file."""
-    with _store(paths) as store:
+    with _store(paths) as (store, pictures):
         summaries = store.summaries()
         chosen = summaries if args.all else [_called(summaries, name) for name in args.chat]
-        number = export(args.file, _loaded(store, chosen), PictureFiles(paths.pictures_dir))
+        number = export(args.file, _loaded(store, chosen), pictures)
     print(words.exported(number, for_terminal(str(args.file))))
     return 0
 
@@ -96,7 +96,7 @@ def run_search(args: Namespace, paths: Paths) -> int:
     """Print the newest messages that contain some words. Return 1 if there are none."""
     # A word with a space was quoted on the command line: it is a phrase.
     query = " ".join(f'"{word}"' if " " in word else word for word in args.words)
-    with _store(paths) as store:
+    with _store(paths) as (store, _):
         while store.search.index_slice():
             pass
         groups = store.search.find(query)
@@ -108,7 +108,7 @@ def run_search(args: Namespace, paths: Paths) -> int:
 
 
 @contextmanager
-def _store(paths: Paths) -> Generator[ConversationStore]:
+def _store(paths: Paths) -> Generator[tuple[ConversationStore, PictureFiles]]:
     place = DataPlace(paths.data_dir)
     with InstanceLock(paths.data_dir), ExitStack() as stack:
         stack.callback(place.release)
@@ -116,7 +116,7 @@ def _store(paths: Paths) -> Generator[ConversationStore]:
         with closing(opened.store) as store:
             if opened.problem is not None:
                 print(opened.problem, file=sys.stderr)
-            yield store
+            yield store, place.pictures
 
 
 def _loaded(

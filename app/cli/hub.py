@@ -16,7 +16,7 @@ from app.cli.terminal import for_terminal
 from app.hub.failures import HubError
 from app.hub.process import HubCall, fetch, found_models, search
 from app.hub.values import FoundModel
-from app.words import hub as words
+from app.words import hub as words, models as model_words
 from engine.problem import Problem
 
 _LINE_S = 10.0  # seconds between two lines of progress in a pipe
@@ -75,6 +75,7 @@ def _line(model: FoundModel) -> str:
         model.parameters,
         words.bits(model.bits),
         words.kind(is_mlx=model.is_mlx),
+        model_words.SEES if model.sees else "",
         words.downloads(model.downloads),
         model.updated,
         model.licence,

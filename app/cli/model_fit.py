@@ -1,4 +1,4 @@
-"""`rejoinder models fit`: does a model fit into this machine's memory?
+"""`rejoinder models fit`: does a model fit into this machine's memory, and does it see pictures?
 
 A model on this computer is measured from its folder. For a repository id, the Hub is asked for
 config.json and the sizes of the files; no weights are fetched.
@@ -15,7 +15,8 @@ from app.cli.found_model import card_at, is_path, matching
 from app.hub.failures import HubError
 from app.hub.process import details, repo_details
 from app.viewmodels.fit import speed_text, verdict_text
-from app.words import fit as words
+from app.words import fit as words, models as model_words
+from engine.catalog.card import ModelCard
 from engine.catalog.fit import Fit, FitVerdict
 from engine.config import EngineConfig
 from engine.fitting import FitMeter
@@ -32,35 +33,44 @@ def run(args: Namespace, local: LocalModels, folders: tuple[str, ...]) -> int:
     """Print the verdict. Return 1 if the model is too large."""
     meter = FitMeter(EngineConfig())
     try:
-        fit = _fit(args, local, folders, meter)
+        fit, sees = _fit(args, local, folders, meter)
     finally:
         meter.close()
     if args.json:
-        print(json.dumps(asdict(fit)))
+        print(json.dumps({**asdict(fit), "sees": sees}))
     else:
         print(verdict_text(fit))
         if speed := speed_text(fit):
             print(speed)
+        if sees:
+            print(f"{model_words.SEES}.")
     return int(fit.verdict is FitVerdict.TOO_LARGE)
 
 
-def _fit(args: Namespace, local: LocalModels, folders: tuple[str, ...], meter: FitMeter) -> Fit:
+def _fit(
+    args: Namespace, local: LocalModels, folders: tuple[str, ...], meter: FitMeter
+) -> tuple[Fit, bool]:
+    """Return the fit of a model, and True if the model sees pictures."""
     found = matching(local.installed(local.scan(folders), folders), args.model)
     card = next((model.card for model in found if model.card is not None), None)
     if card is not None:
-        return meter.fit_folder(card)
+        return _fit_card(card, meter)
     if found:
         raise ProblemError(Problem(title=words.IS_GGUF, cause="", advice=words.IMPORT_FIRST))
     if is_path(args.model):
-        return meter.fit_folder(card_at(local, args.model))
+        return _fit_card(card_at(local, args.model), meter)
     return _fit_repository(args.model, args.mirror, meter)
 
 
-def _fit_repository(repo_id: str, mirror: str, meter: FitMeter) -> Fit:
+def _fit_card(card: ModelCard, meter: FitMeter) -> tuple[Fit, bool]:
+    return meter.fit_folder(card), card.sees
+
+
+def _fit_repository(repo_id: str, mirror: str, meter: FitMeter) -> tuple[Fit, bool]:
     try:
         found = repo_details(details(repo_id, endpoint=mirror).run())
     except HubError as error:
         raise ProblemError(error.problem) from error
     if not found.config:
         raise ProblemError(Problem(title=words.NO_WEIGHTS, cause="", advice=words.MLX_FORMAT))
-    return meter.fit_config(found.config, found.weight_bytes)
+    return meter.fit_config(found.config, found.weight_bytes), found.found.sees

@@ -86,6 +86,7 @@ def _as_json(card: ModelCard) -> dict[str, object]:
         "size_bytes": card.size_bytes,
         "context_len": card.context_len,
         "hybrid": card.hybrid,
+        "sees": card.sees,
         "text_only": card.text_only,
         "problem": str(card.problem) if card.problem else None,
     }

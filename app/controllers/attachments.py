@@ -30,7 +30,6 @@ from app.conversation.attachments import (
     lacking_pages,
     with_view,
 )
-from app.conversation.text import file_label, one_line
 from app.conversation.tree import Conversation, MessageStatus, shown_path
 from app.settings import PictureSize
 from app.viewmodels.attachments import (
@@ -42,6 +41,7 @@ from app.viewmodels.attachments import (
     excess_note,
     excess_of,
     file_sizes,
+    opening_chip,
     reading_note,
     seconds_left,
     sent_chip,
@@ -56,7 +56,6 @@ from engine.types import ConversationId
 # Highest number of times that a file is cut again until it fits, and the share that is kept of what
 # should fit: tokens are not equally long everywhere.
 _MAX_CUTS = 6
-_MAX_PATH_LEN = 1024
 _KEPT_SHARE = 0.99
 # Characters of a first part for each token of the context, before its tokens are counted. That is
 # more than fits: a token has 3 to 6 characters.
@@ -245,14 +244,7 @@ class AttachmentsController(QObject):
             for file in self._files
         ]
         opened = [
-            Chip(
-                name=file_label(one.path),
-                kind="",
-                details=words.OPENING,
-                tip=one_line(str(one.path), _MAX_PATH_LEN),
-                share=one.share,
-                is_opening=True,
-            )
+            opening_chip(one.path, one.share)
             for one in self._openings.of_draft(self._library.current)
         ]
         return (*known, *opened)

@@ -117,6 +117,8 @@ class ChatController(QObject):
         self.may_begin: Callable[[ConversationId], bool] = _always
         # Returns the turn of an edit, which may begin with a preview. Previews sets it.
         self.begin_edit: Callable[[Turn], Turn] = _unchanged
+        # The files of messages in editors, if they are not those of the message. See EditedFiles.
+        self.edited_files: dict[NodeId, Files] = {}
         self._steps = ChatSteps(desk, turns, undo, self.apply, self.restored.emit, self.failed.emit)
         # Before _drop_empty_version is connected: a queued message must not follow the version before.
         self._queue = QueuedMessages(desk, turns, self._send, self._drop_empty_version)
@@ -232,8 +234,10 @@ class ChatController(QObject):
     ) -> bool:
         """Add a new version of a user message, with this text, and request its answer.
 
-        attachments: those of the new version; None for those of the message.
+        attachments: those of the new version; None for those in the editor of the message.
         """
+        if attachments is None:
+            attachments = self.edited_files.get(node_id)
         ids, now = self._new_ids(), self._origin.now()
         has_begun = self._begin(
             conversation_id,
@@ -243,6 +247,7 @@ class ChatController(QObject):
             ),
         )
         if has_begun:
+            self.edited_files.pop(node_id, None)
             name = undo_words.EDIT_MESSAGE
             self._steps.note_turn(name, conversation_id, before=node_id, after=(ids.user,))
         return has_begun

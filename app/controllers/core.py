@@ -35,6 +35,7 @@ from app.controllers.deletions import Deletions
 from app.controllers.desk import Desk
 from app.controllers.diagnostics import Diagnostics
 from app.controllers.document_files import DocumentFiles
+from app.controllers.edited_files import EditedFiles
 from app.controllers.exports import Exports
 from app.controllers.file_openings import FileOpenings
 from app.controllers.first_return import FirstReturn
@@ -81,7 +82,6 @@ from app.server.kept_replies import REPLIES_FILE
 from app.server.key import KEY_FILE
 from app.settings import Settings
 from app.store.conversations import OpenedStore
-from app.store.pictures import PictureFiles
 from app.store.place import DataPlace
 from app.store.reading_records import RATES_FILE, SAVED_FILE
 from engine.hosts.checking import check_hosts
@@ -100,7 +100,6 @@ class Seams:
     settings_path: Path
     place: DataPlace  # place of the database that open_store opens
     logs_dir: Path
-    pictures_dir: Path  # folder of attached pictures
     state_dir: Path  # folder of cached state that survives a restart
     model: Path | None = None  # model folder to load, instead of the model chosen last
     hosts: Hosts | None = None  # hosts of the command line that hold the model together
@@ -127,7 +126,7 @@ class Core(QObject):
         self.login = OpenAtLogin(self._lane, seams.login_item)
         self.desk = Desk(self.store)
         self._place = seams.place
-        self.pictures = PictureFiles(seams.pictures_dir)
+        self.pictures = seams.place.pictures
         self._make_models(seams)
         self._make_chats(seams)
         self._make_files(seams)
@@ -200,7 +199,7 @@ class Core(QObject):
         self.imports = Imports(self.store, self.pictures, self.desk, self.library, self.folders)
         self.backups = Backups(seams.place, self.store, self.turns, self.imports, seams.origin)
         self.data_folder = DataFolder(
-            seams.place, self.pictures, self.store, self.turns, self.imports, self.backups
+            self.bridge, seams.place, self.store, self.turns, self.imports, self.backups
         )
         self.recently_deleted = RecentlyDeleted(
             self.library, self.folders, seams.place, self.store, self.backups
@@ -258,6 +257,7 @@ class Core(QObject):
             openings,
             seams.origin,
         )
+        self.edited_files = EditedFiles(self.desk, self.chat, openings)
         self.document_files = DocumentFiles(openings, self.folders)
         self.quotes = QuoteSearch()
         self.chat_states = ChatStates(self.bridge, self.memory_map)

@@ -1,15 +1,16 @@
-"""The folder of the database: moved on request, with the old copy kept until the user deletes it.
+"""The folder of the database and the pictures: moved on request, with the old copy kept until the user deletes it.
 
 The move runs on the store thread, between two calls, while the store is closed. Main thread.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 
+from app.bridge.engine_bridge import EngineBridge
 from app.bridge.jobs import Job
 from app.bridge.store_lane import StoreLane
 from app.controllers.backups import Backups
@@ -17,7 +18,6 @@ from app.controllers.imports import Imports
 from app.controllers.turns import Turns
 from app.store.backups import backups_of
 from app.store.conversations import ConversationStore
-from app.store.pictures import PictureFiles
 from app.store.place import DataPlace
 from app.words import storage as words
 from engine.problem import Problem, ProblemKind
@@ -32,7 +32,7 @@ class BackupFigures:
 
 
 class DataFolder(QObject):
-    """The folder of the database and its backups."""
+    """The folder of the database, its backups and pictures."""
 
     changed = Signal()  # the folder, the old copy or the backups
     progressed = Signal(float)  # argument: share of a move that is done
@@ -41,16 +41,16 @@ class DataFolder(QObject):
 
     def __init__(
         self,
+        bridge: EngineBridge,
         place: DataPlace,
-        pictures: PictureFiles,
         store: StoreLane,
         turns: Turns,
         imports: Imports,
         backups: Backups,
     ) -> None:
         super().__init__()
+        self._engine = bridge.engine
         self._place = place
-        self._pictures = pictures
         self._store = store
         self._turns = turns
         self._imports = imports
@@ -67,15 +67,6 @@ class DataFolder(QObject):
     def old_folders(self) -> tuple[Path, ...]:
         """The folders with an old copy that was kept after a move."""
         return self._place.old
-
-    @property
-    def pictures_folder(self) -> Path | None:
-        """The folder of pictures after the database was moved. They stay, as models and settings do.
-
-        None: it is in the data folder.
-        """
-        folder = self._pictures.folder
-        return None if folder.parent == self.folder else folder
 
     @property
     def is_moving(self) -> bool:
@@ -124,6 +115,8 @@ class DataFolder(QObject):
 
     def _end(self) -> None:
         self._move = None
+        folder = str(self._place.pictures.folder)
+        self._engine.want(lambda wanted: replace(wanted, picture_folder=folder))
         self._backups.resume()
         self.ended.emit()
         self.look()

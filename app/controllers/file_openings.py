@@ -132,6 +132,29 @@ class FileOpenings(QObject):
         """Make the view of a picture in another size. The result is the picture, or a sentence."""
         self._lane.run(partial(self._resize, picture, size), on_done)
 
+    def read_attachment(
+        self,
+        source: Path | Callable[[], bytes],
+        on_done: Callable[[Extracted | str], None],
+        on_progress: Callable[[float], None],
+    ) -> Job:
+        """Extract a file, or a picture whose content a function returns on the worker thread.
+
+        The result is the file or a sentence. A job that is stopped has no result.
+        """
+
+        def report(problem: Problem) -> None:
+            if problem.kind is not ProblemKind.STOPPED:
+                on_done(f"{words.NO_ATTACHMENT} {problem.cause}")
+
+        is_file = isinstance(source, Path)
+        extract = (
+            partial(self._extract, source, self._size)
+            if is_file
+            else partial(self._extract_image, source, self._size)
+        )
+        return self._lane.start(extract, on_done, report, on_progress)
+
     def read_document(
         self,
         path: Path,

@@ -1,4 +1,4 @@
-"""The tokens and the time that the pictures of the draft on show cost, in each size. Main thread."""
+"""The tokens and the time that pictures in the composer and the editor cost, in each size. Main thread."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ class PicturePrices(QObject):
         self._facts = models.status.facts
         self._asked: set[ViewSize] = set()
         self._num_tokens: dict[ViewSize, int] = {}
+        self._edited: tuple[AttachedPicture, ...] = ()  # the pictures in the editor of a message
         rate.changed.connect(self.changed)
         desk.changed.connect(self._refresh)
         library.current_changed.connect(self._refresh)
@@ -53,8 +54,14 @@ class PicturePrices(QObject):
             return None
         return PicturePrice(num_tokens, self._rate.time(0, num_tokens))
 
+    def note_edited(self, pictures: tuple[AttachedPicture, ...]) -> None:
+        """Ask also for the pictures in the editor of a message."""
+        if pictures != self._edited:
+            self._edited = pictures
+            self._refresh()
+
     def _refresh(self) -> None:
-        """Ask for the sizes that are not known yet, of all pictures of the draft on show.
+        """Ask for the sizes that are not known yet, of the draft on show and the editor.
 
         Each picture has a question of its own: one that the model refuses must not hide the others.
         """
@@ -67,8 +74,8 @@ class PicturePrices(QObject):
         if facts is None or not facts.sees:
             return
         files = self._desk.get(self._library.current).draft_attachments
-        pictures = [file.picture for file in files if file.picture is not None]
-        for picture in pictures:
+        drafted = (file.picture for file in files if file.picture is not None)
+        for picture in (*drafted, *self._edited):
             wanted = {view_size(picture.width, picture.height, size) for size in PictureSize}
             new = tuple(sorted(wanted - self._asked))
             if new:

@@ -20,8 +20,14 @@ from app.controllers.models import ModelsController
 from app.controllers.origin import Origin
 from app.controllers.preferences import Preferences
 from app.controllers.prompt_size import EditSource
-from app.controllers.requests import generation_of, make_request, problem_of_pictures
-from app.conversation.actions import Turn, TurnIds, begin_reply, plan_edit
+from app.controllers.requests import (
+    OpenEdit,
+    generation_of,
+    make_request,
+    plan_open_edit,
+    problem_of_pictures,
+)
+from app.conversation.actions import Turn, TurnIds, begin_reply
 from app.conversation.tree import NodeId
 from app.viewmodels.previews import PreviewText, preview_text
 from app.words import previews as words
@@ -62,7 +68,7 @@ class Previews(QObject):
         self._preferences = preferences
         self._origin = origin
         self._edit: EditSource = _no_edit
-        self._edited: tuple[str, str] | None = None  # the edit when `_edit` was last called
+        self._edited: OpenEdit | None = None  # the edit when `_edit` was last called
         self._seed = 0  # seed of the previews of the message in the editor
         self._is_over = False  # True once the app is closing
         # The request that was asked for, and the model then. None if no preview is asked for.
@@ -97,7 +103,7 @@ class Previews(QObject):
         edit = self._edit()
         if edit == self._edited:
             return
-        if edit is not None and (self._edited is None or edit[0] != self._edited[0]):
+        if edit is not None and (self._edited is None or edit.node_id != self._edited.node_id):
             self._seed = self._origin.new_seed()
         self._edited = edit
         self._drop()
@@ -157,11 +163,10 @@ class Previews(QObject):
         conversation = self._desk.get(self._library.current)
         if self._edited is None:
             return None
-        node_id, text = NodeId(self._edited[0]), self._edited[1]
-        node = conversation.nodes.get(node_id)
-        if node is None or node.role is not Role.USER or not text.strip():
+        node = conversation.nodes.get(NodeId(self._edited.node_id))
+        if node is None or node.role is not Role.USER or not self._edited.text.strip():
             return None
-        return plan_edit(conversation, node_id, text, _IDS, now=0.0)
+        return plan_open_edit(conversation, self._edited, _IDS)
 
     def _why_not(self, turn: Turn) -> str:
         """Return the reason why the engine is not asked for a preview, or an empty text."""
@@ -223,5 +228,5 @@ def _num_tokens(preview: Preview) -> int:
     return 0 if preview.reply is None else preview.reply.num_tokens
 
 
-def _no_edit() -> tuple[str, str] | None:
+def _no_edit() -> OpenEdit | None:
     return None

@@ -24,6 +24,7 @@ from app.controllers.library import LibraryController
 from app.controllers.models import ModelsController
 from app.controllers.reading_rate import ReadingRate
 from app.controllers.requests import (
+    OpenEdit,
     counted_edit,
     counted_send,
     edited_turn,
@@ -50,8 +51,8 @@ COUNT_MS = 600
 # counted. Counting 65,000 tokens keeps the engine busy for 60 ms.
 COUNTED_CHARS = 4_000
 
-# Function that returns the id of the message that the user edits, and its new text, or None.
-EditSource = Callable[[], "tuple[str, str] | None"]
+# Function that returns the content of the editor of a message, or None.
+EditSource = Callable[[], OpenEdit | None]
 
 # The model, the conversation and the messages that the length of the next prompt is about
 _Basis = tuple[ModelFacts | None, ConversationId, tuple[MessageNode, ...]]
@@ -143,14 +144,14 @@ class PromptSizes(QObject):
         conversation, edit = self._desk.get(self._library.current), self._edit()
         if edit is None:
             return has_draft(conversation)
-        node = conversation.nodes.get(NodeId(edit[0]))
-        return node is not None and node.role is Role.USER and bool(edit[1].strip())
+        node = conversation.nodes.get(NodeId(edit.node_id))
+        return node is not None and node.role is Role.USER and bool(edit.text.strip())
 
     @property
     def _place(self) -> str:
         """The id of the edited message, or an empty string for the composer."""
         edit = self._edit()
-        return "" if edit is None else edit[0]
+        return "" if edit is None else edit.node_id
 
     def kept_size(self, *, has_text: bool) -> TokensCounted | None:
         """Return the last size during a count, if the prompt was and must still be too long."""
@@ -261,15 +262,14 @@ class PromptSizes(QObject):
         self.changed.emit()
 
     def _prompt(
-        self, conversation: Conversation, facts: ModelFacts, edit: tuple[str, str] | None
+        self, conversation: Conversation, facts: ModelFacts, edit: OpenEdit | None
     ) -> NextPrompt | Request:
         """Return the request that would be sent now, or the known beginning of the next prompt."""
         cards, is_request = self._models.cards, self.is_of_request
         if edit is not None:
-            node_id, text = NodeId(edit[0]), edit[1]
             if is_request:
-                return counted_edit(conversation, node_id, text, facts, cards)
-            return edited_turn(conversation, node_id, text, facts)
+                return counted_edit(conversation, edit, facts, cards)
+            return edited_turn(conversation, NodeId(edit.node_id), edit.text, facts)
         files = (*conversation.documents, *conversation.draft_attachments)
         if is_request and not is_far_too_long(files, facts):
             return counted_send(conversation, facts, cards)
@@ -307,7 +307,7 @@ class PromptSizes(QObject):
             self.changed.emit()
 
 
-def _no_edit() -> tuple[str, str] | None:
+def _no_edit() -> OpenEdit | None:
     return None
 
 

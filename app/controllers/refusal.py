@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from app.conversation.attachments import Attachment
 from app.conversation.tree import NodeId
 from engine.problem import Problem
 from engine.types import ConversationId
@@ -15,6 +16,7 @@ class RefusedEdit(NamedTuple):
 
     node_id: NodeId  # the message that was edited
     text: str  # its new text
+    files: tuple[Attachment, ...]  # its new files
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 from dataclasses import replace
+from typing import NamedTuple
 
 from app.conversation.actions import (
     Turn,
@@ -165,6 +166,14 @@ def turn_ahead(conversation: Conversation, facts: ModelFacts) -> NextPrompt:
     return next_turn(conversation, facts)
 
 
+class OpenEdit(NamedTuple):
+    """The content of the editor of a message."""
+
+    node_id: str
+    text: str
+    files: tuple[Attachment, ...] | None = None  # None: those of the message
+
+
 # A request that is only counted has no seed, and its messages have no ids in the conversation.
 _COUNTED = TurnIds(user=NodeId("counted-user"), reply=NodeId("counted-reply"))
 
@@ -176,10 +185,10 @@ def counted_send(conversation: Conversation, facts: ModelFacts, cards: Cards) ->
 
 
 def counted_edit(
-    conversation: Conversation, node_id: NodeId, text: str, facts: ModelFacts, cards: Cards
+    conversation: Conversation, edit: OpenEdit, facts: ModelFacts, cards: Cards
 ) -> Request:
-    """Return the request that a message with another text would make, to ask what it costs."""
-    turn = plan_edit(conversation, node_id, text, _COUNTED, now=0.0)
+    """Return the request that an edited message would make, to ask what it costs."""
+    turn = plan_open_edit(conversation, edit, _COUNTED)
     return _counted(turn, facts, cards)
 
 
@@ -194,6 +203,12 @@ def counted_regenerate(
 def _counted(turn: Turn, facts: ModelFacts, cards: Cards) -> Request:
     setup = turn.conversation.setup
     return make_request(RequestId("counted"), turn, setup, facts, new_seed=0, cards=cards)
+
+
+def plan_open_edit(conversation: Conversation, edit: OpenEdit, ids: TurnIds) -> Turn:
+    """Return the turn that sending an edited message would begin."""
+    node_id, files = NodeId(edit.node_id), edit.files
+    return plan_edit(conversation, node_id, edit.text, ids, now=0.0, attachments=files)
 
 
 def edited_turn(

@@ -462,7 +462,8 @@ class Turns(QObject):
             return
         self._drop(running)
         edited = None if self.is_quitting else running.turn.edited
-        edit = None if edited is None else RefusedEdit(edited, running.text)
+        user = running.turn.conversation.nodes[running.turn.user_id]
+        edit = None if edited is None else RefusedEdit(edited, running.text, user.attachments)
         has_queued = self.is_quitting or not running.stopped
         queued = self._desk.take_back(
             conversation_id, has_editor=edit is not None, has_queued=has_queued

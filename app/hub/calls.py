@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
@@ -24,13 +24,14 @@ from app.hub.repository import (
     repository,
 )
 from app.hub.values import FoundModel, is_commit, is_repo_id
+from engine.catalog.model_config import sees_pictures
 from engine.errors import EngineError
 
 _MAX_FOUND = 30  # number of repositories of each kind that a search returns
 _MAX_CONFIG = 1_000_000  # maximum size of config.json in bytes
 _FIRST_HEADER = 1 << 20  # bytes after which the first look for the end of a header is made
 _MAX_HEADER = 32 << 20  # maximum bytes of a GGUF header; a vocabulary of 262,000 tokens takes 16 MB
-_EXPAND: Final = {"expand": ["downloads", "lastModified", "tags", "gated"]}
+_EXPAND: Final = {"expand": ["downloads", "lastModified", "tags", "gated", "pipeline_tag"]}
 _ADDRESS = re.compile(r"(?:https?://[^/\s]+/)?([\w.-]+/[\w.-]+?)(?:/tree/[^\s]*)?/?")
 
 Request = Mapping[str, Any]
@@ -65,13 +66,14 @@ def details(client: HubClient, request: Request, _: Reporter) -> dict[str, objec
     found = _repository(client, request)
     files = needed_files(found.files)
     has_weights = any(file.path.endswith(".safetensors") for file in files)
+    config = _config(client, found) if has_weights else ""
     return {
-        "found": asdict(found.found),
+        "found": asdict(replace(found.found, sees=sees_pictures(config))),
         "revision": found.commit,
         "files": [(file.path, file.size) for file in files] if has_weights else [],
         "choices": choices(found.files),
         "architecture": found.architecture,
-        "config": _config(client, found) if has_weights else "",
+        "config": config,
     }
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from fnmatch import fnmatch
@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 
 from app.hub.connection import AnswerError
 from app.hub.values import FoundModel, is_commit, is_repo_id, printable
+from engine.catalog.model_config import SEEING_TYPES
 
 # The files that a model needs. No file with code and no pickle is ever fetched.
 _NEEDED = ("*.safetensors", "*.json", "*.jinja", "*.txt", "*.model", "*.tiktoken")
@@ -34,6 +35,9 @@ _PARAMETERS = re.compile(
     r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?[BM](?:-A\d+(?:\.\d+)?B)?)(?![A-Za-z0-9])", re.IGNORECASE
 )
 _BITS = re.compile(r"(?<![A-Za-z0-9])(\d{1,2})[-_]?bit|[QI]Q?(\d)_|mxfp(\d)", re.IGNORECASE)
+# Kinds of models that accept pictures, as the Hub names them. mlx-lm uploads a copy without a vision
+# tower as "text-generation", mlx-vlm one with a tower as what the original model is.
+_SEEING_TASKS: Final = ("image-text-to-text", "any-to-any")
 _DIGEST = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 # Characters and names that a file system of another system than macOS refuses or interprets.
 _FOREIGN = frozenset('\\:*?"<>|')
@@ -94,6 +98,7 @@ def found_model(row: object) -> FoundModel:
         licence=printable(next(licences, ""), _MAX_TEXT),
         is_gated=bool(values.get("gated")),
         is_mlx="mlx" in tags,
+        sees=_can_see(values, tags),
     )
 
 
@@ -184,6 +189,16 @@ def is_usable(path: str) -> bool:
         and len(path.encode()) <= _MAX_PATH
         and all(_is_name(name) for name in path.split("/"))
     )
+
+
+def _can_see(values: Mapping[str, Any], tags: Sequence[str]) -> bool:
+    """Return True if the Hub lists a model as one that the app can give pictures to.
+
+    The type of a model is one of its tags. The configuration would name it too, but has the chat
+    template, which makes the answer to a search a hundred times longer.
+    """
+    is_seeing_type = not SEEING_TYPES.keys().isdisjoint(tags)
+    return "mlx" in tags and is_seeing_type and values.get("pipeline_tag") in _SEEING_TASKS
 
 
 def _is_name(name: str) -> bool:

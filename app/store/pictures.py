@@ -1,4 +1,4 @@
-"""The files of attached pictures in the data folder. Their names are digests, so each is stored once.
+"""The files of attached pictures in the folder of the database. Their names are digests, so each is stored once.
 
     pictures/<original>.jpg         the user's file without its metadata
     pictures/<digest>.png           the pixels that a model gets, named by Picture.digest
@@ -14,8 +14,8 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Collection
-from contextlib import suppress
+from collections.abc import Callable, Collection, Generator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,6 +34,7 @@ REMOVED_KEPT_S = 30.0
 # Returns another view of a stored picture, and its PNG file: Extractor.view.
 MakeView = Callable[[Path, PictureSize], tuple[Picture, bytes]]
 
+FOLDER = "pictures"
 _NAME = re.compile(r"([0-9a-f]{64})(?:\.small)?\.(?:png|jpg|webp)(?:\.part)?")
 _lock = threading.Lock()  # write_whole allows one thread at a time for a file
 
@@ -83,6 +84,16 @@ class PictureFiles:
         view, content = make_view(self.original(picture), size)
         self._write(self.view(view), content)
         return replace(picture, size=size, view=view)
+
+    @contextmanager
+    def held(self) -> Generator[None]:
+        """Let no file be written or deleted meanwhile. The caller may change `folder`."""
+        with _lock:
+            yield
+
+    def complete_files(self) -> list[Path]:
+        """Return the paths of the files of pictures that are completely written."""
+        return [path for path in self._files() if is_picture_file(path)]
 
     def total_bytes(self) -> int:
         """Return the size of all files."""
@@ -140,6 +151,11 @@ class PictureFiles:
         except OSError:
             return False
         return True
+
+
+def is_picture_file(path: Path) -> bool:
+    """Return True if a path has the name of a completely written file of a picture."""
+    return _NAME.fullmatch(path.name) is not None and path.suffix != ".part"
 
 
 def _has(path: Path, content: bytes) -> bool:

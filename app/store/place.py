@@ -1,7 +1,7 @@
-"""The folder that holds the database and its backups. It can be moved, for example to another disk.
+"""The folder that holds the database, its backups and pictures. It can be moved to another disk.
 
     home      the data folder of the app: settings, models, lock, location.json
-    folder    conversations.db and Backups; the same folder until it is moved
+    folder    conversations.db, Backups and pictures; the same folder until it is moved
 
 A move copies the files, reads the copies again and compares them, then writes location.json. Until
 that moment the next start uses the old folder, and afterwards the new one, so an interruption loses
@@ -27,6 +27,7 @@ from app.store.conversations import OpenedStore, open_store
 from app.store.database import BUSY_TIMEOUT_S
 from app.store.errors import DatabaseFileError, DatabaseFullError
 from app.store.lock import LOCK, InstanceLock
+from app.store.pictures import FOLDER as PICTURES, PictureFiles
 from app.store.updates import copies_of
 from app.words import problems as words
 from engine.whole_file import write_whole
@@ -44,13 +45,18 @@ Progress = Callable[[float], None]
 
 
 class DataPlace:
-    """The place of the database of one data folder. Only the store thread opens and moves it."""
+    """The place of the database and the pictures of one data folder.
+
+    Only the store thread opens and moves it. Any thread may use `pictures`.
+    """
 
     def __init__(self, home: Path) -> None:
         self._home = home
         self._lock: InstanceLock | None = None  # of `folder`, if that is not `home`
         location = _read(home / _LOCATION)
         self.folder = Path(str(location.get("folder") or home))
+        # Before pictures were moved with the database, they stayed in `home`.
+        self.pictures = PictureFiles(Path(str(location.get("pictures") or home / PICTURES)))
         old = location.get("old")
         # Folders with copies from before a move, which the user has not deleted yet.
         moving = location.get("moving")
@@ -86,9 +92,9 @@ class DataPlace:
             self._lock = None
 
     def move(self, chosen: Path, *, progress: Progress) -> None:
-        """Copy the database and its backups, verify the copies, and use them from now on.
+        """Copy the database, its backups and pictures, verify the copies, and use them from now on.
 
-        The store must be closed. A chosen folder that is not empty gets a folder for the files.
+        The store must be closed. Pictures may be added meanwhile. A chosen folder that is not empty gets a folder for the files.
 
         Raises:
             StoreError: the files are missing or cannot be copied. The old folder stays in use.
@@ -102,13 +108,16 @@ class DataPlace:
                     raise DatabaseFileError(words.place_taken(one))
             folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
             lock = None if folder == self._home else _locked(folder)
-            self._write(moving=folder)
             try:
+                self._write(moving=folder)
                 self._copy_all(folder, progress)
-                self._use(folder)
+                with self.pictures.held():
+                    self._copy_new_pictures(folder)
+                    self._use(folder)
             except BaseException:
                 self._remove_copy(folder)
-                self._write()
+                with contextlib.suppress(OSError):  # else the next start removes what is left
+                    self._write()
                 if lock is not None:
                     lock.release()
                 raise
@@ -125,7 +134,7 @@ class DataPlace:
         """
         try:
             for folder in self.old:
-                for file in _files(folder):
+                for file in (*_files(folder), *self._unused_pictures(folder)):
                     file.unlink(missing_ok=True)
                 ConditionNote(folder / DATABASE).remove()
                 self._remove_rest(folder)
@@ -138,21 +147,31 @@ class DataPlace:
         """Remove the lock file and the folders that became empty. `home` keeps its own."""
         if folder != self._home:
             (folder / LOCK).unlink(missing_ok=True)
-        for emptied in (folder / FOLDER, folder):
+        for emptied in (folder / FOLDER, folder / PICTURES, folder):
             with contextlib.suppress(OSError):  # not empty, or not there
                 emptied.rmdir()
 
     def _remove_copy(self, folder: Path) -> None:
         """Remove an incomplete copy. The folder had no database before the move."""
-        parts = (*folder.glob(f"*{_PART}"), *folder.glob(f"{FOLDER}/*{_PART}"))
+        parts = (
+            part
+            for place in ("", f"{FOLDER}/", f"{PICTURES}/")
+            for part in folder.glob(f"{place}*{_PART}")
+        )
         with contextlib.suppress(OSError):
-            for file in (*_files(folder), *parts):
+            for file in (*_files(folder), *self._unused_pictures(folder), *parts):
                 file.unlink(missing_ok=True)
             self._remove_rest(folder)
 
+    def _unused_pictures(self, folder: Path) -> list[Path]:
+        """Return the files of pictures in a folder, unless they are those in use."""
+        copies = PictureFiles(folder / PICTURES)
+        return [] if copies.folder == self.pictures.folder else copies.complete_files()
+
     def _copy_all(self, folder: Path, progress: Progress) -> None:
-        files = list(_files(self.folder))
-        total = sum(file.stat().st_size for file in files)
+        files = {file: folder / file.relative_to(self.folder) for file in _files(self.folder)}
+        pictures = self._picture_copies(folder)
+        total = sum(file.stat().st_size for file in (*pictures, *files))
         if shutil.disk_usage(folder).free < total + _SPARE_BYTES:
             raise DatabaseFullError(words.no_space(folder))
         copied = 0
@@ -163,23 +182,38 @@ class DataPlace:
             progress(copied / max(1, 2 * total))  # each byte is written, then read again
 
         (folder / FOLDER).mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
-        for file in files:
-            _copy(file, folder / file.relative_to(self.folder), advance)
+        for file, target in (*pictures.items(), *files.items()):
+            _copy(file, target, advance)
+
+    def _copy_new_pictures(self, folder: Path) -> None:
+        """Copy the pictures that were added since the copy began. No more can be added now."""
+        for file, target in self._picture_copies(folder).items():
+            if not target.exists():
+                _copy(file, target, lambda _size: None)
+
+    def _picture_copies(self, folder: Path) -> dict[Path, Path]:
+        """Return the files of pictures, and where their copies are to be."""
+        copies = folder / PICTURES
+        if copies == self.pictures.folder:
+            return {}
+        copies.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+        return {file: copies / file.name for file in self.pictures.complete_files()}
 
     def _use(self, folder: Path) -> None:
-        before = self.folder, self.old
+        before = self.folder, self.old, self.pictures.folder
         self.old = (*(one for one in self.old if one != folder), self.folder)
-        self.folder = folder
+        self.folder, self.pictures.folder = folder, folder / PICTURES
         try:
             self._write()
         except OSError:
-            self.folder, self.old = before
+            self.folder, self.old, self.pictures.folder = before
             raise
         log.info("the database was moved to another folder")
 
     def _write(self, *, moving: Path | None = None) -> None:
         location = {
             "folder": str(self.folder),
+            "pictures": str(self.pictures.folder),
             "old": [str(one) for one in self.old],
             "moving": moving and str(moving),
         }

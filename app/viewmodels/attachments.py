@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 
 from app.conversation.attachments import AttachedPicture, Attachment
+from app.conversation.text import file_label, one_line
 from app.settings import PictureSize
 from app.viewmodels import figures
 from app.words import attachments as words, units
@@ -21,6 +23,7 @@ _MAX_ETA_S = 3600.0
 # Highest number of tokens at the end of a file that may change with the text typed after it.
 _NUM_OPEN = 32
 _MAX_NAME = 28  # characters
+_MAX_PATH_LEN = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +183,18 @@ def sent_chip(file: Attachment) -> Chip:
         details=details,
         tip=file.name,
         from_folder=file.from_folder,
+    )
+
+
+def opening_chip(path: Path, share: float | None) -> Chip:
+    """Return the chip of a file whose text is being extracted. share: what is done, 0 to 1."""
+    return Chip(
+        name=file_label(path),
+        kind="",
+        details=words.OPENING,
+        tip=one_line(str(path), _MAX_PATH_LEN),
+        share=share,
+        is_opening=True,
     )
 
 

@@ -20,7 +20,7 @@ from app.viewmodels.fit import speed_text, verdict_text
 from app.viewmodels.model_use import is_in_use, with_use
 from app.viewmodels.models import describe
 from app.viewmodels.offer import COPY_BITS, ModelsState, Offer, OfferAction
-from app.words import hub as words
+from app.words import hub as words, models as model_words
 from engine.catalog.choose import ModelSuggestion
 from engine.catalog.fit import Fit, FitVerdict
 from engine.catalog.installed import InstalledModel
@@ -84,16 +84,24 @@ def found_offers(
         state: the state of models and downloads.
     """
     return tuple(
-        _with_progress(_with_details(_found_offer(model, state), details, fits, state), state)
+        _with_progress(
+            _with_details(
+                _found_offer(model, details.get(model.repo_id), state), details, fits, state
+            ),
+            state,
+        )
         for model in found
     )
 
 
-def _found_offer(found: FoundModel, state: ModelsState) -> Offer:
+def _found_offer(
+    found: FoundModel, known: RepoDetails | Problem | None, state: ModelsState
+) -> Offer:
     updated = date.fromisoformat(found.updated) if found.updated else None
     description = words.joined(
         words.bits(found.bits),
         words.kind(is_mlx=found.is_mlx),
+        model_words.SEES if _sees(found, known, state) else "",
         "" if updated is None else words.updated(days_ago(updated, state.today)),
         words.downloads(found.downloads),
         found.licence,
@@ -104,6 +112,17 @@ def _found_offer(found: FoundModel, state: ModelsState) -> Offer:
         title=model_title(found.repo_id),
         description=words.lines(description, found.repo_id),
     )
+
+
+def _sees(found: FoundModel, known: RepoDetails | Problem | None, state: ModelsState) -> bool:
+    """Return True if a model sees pictures, by the best source that is there.
+
+    The files on this machine tell for certain, then config.json, then the tags of the search.
+    """
+    card = state.cards.get(found.repo_id)
+    if card is not None:
+        return card.sees
+    return known.found.sees if isinstance(known, RepoDetails) else found.sees
 
 
 def _with_details(

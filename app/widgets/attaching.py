@@ -16,9 +16,9 @@ from app.conversation.tree import NodeId
 from app.settings import PictureSize
 from app.viewmodels.picture_price import priced
 from app.widgets.composer import Composer
-from app.widgets.composer_edit import image_of
 from app.widgets.dialogs import ask_for_files
 from app.widgets.long_files import LongFiles
+from app.widgets.message_edit import image_of
 from app.widgets.picture_actions import PictureActions
 from app.widgets.transcript.input.click_actions import PictureAction
 from app.widgets.transcript.rows.picture_shelf import png_of
@@ -52,7 +52,7 @@ class Attaching(QObject):
         self._unseen = unseen
         unseen.changed.connect(self._refresh_send)
         self._refresh_send()
-        self._window = parent
+        self.window = parent
         self._pictures = pictures
         pictures.said.connect(self._report)
         self._files.changed.connect(self._on_changed)
@@ -71,7 +71,7 @@ class Attaching(QObject):
 
     def choose(self) -> None:
         """Ask for files, and attach them."""
-        ask_for_files(self._window, self.attach)
+        ask_for_files(self.window, self.attach)
 
     def attach(self, paths: Iterable[Path]) -> None:
         self._files.attach(self._shown, tuple(paths))
@@ -134,7 +134,7 @@ class Attaching(QObject):
         if file.from_folder:
             self.text_requested.emit(file)  # the file itself may have changed
         else:
-            self._open(file)
+            self.open(file)
 
     def act_on_sent_picture(self, key: str, place: int, action: PictureAction) -> None:
         """Carry out an action on a picture of a sent message."""
@@ -169,9 +169,10 @@ class Attaching(QObject):
     def _open_draft_file(self, place: int) -> None:
         files = self._core.desk.get(self._shown).draft_attachments
         if place < len(files):
-            self._open(files[place])
+            self.open(files[place])
 
-    def _open(self, file: Attachment) -> None:
+    def open(self, file: Attachment) -> None:
+        """Show a picture, or open the file of a text in its own app."""
         if file.picture is not None:
             self._pictures.open(file)
             return

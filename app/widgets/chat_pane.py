@@ -37,6 +37,7 @@ from app.widgets.composer_caption import caption, note_on_reading
 from app.widgets.cost_tips import CostTips
 from app.widgets.document_texts import DocumentTexts
 from app.widgets.editing import focused_field, has_text
+from app.widgets.editing_files import EditingFiles
 from app.widgets.empty_chat import EmptyChat
 from app.widgets.find_bar import FindBar
 from app.widgets.focus_ring import FocusRing
@@ -186,8 +187,7 @@ class ChatPane(QWidget):
         sizes, chat_models = core.prompt_sizes, core.chat_models
         for changed in (core.models.cards_changed, sizes.changed, chat_models.stayed):
             changed.connect(self._refresh_words)
-        core.prompt_sizes.watch_edit(lambda: self.view.editor_host.edit)
-        self.view.editor_host.edited.connect(core.prompt_sizes.note_edit)
+        EditingFiles(core, self.view.editor_host, self.attaching)
         self.view.editor_host.edited.connect(self._refresh_caption)
         core.attachments.changed.connect(self._on_files_changed)
         self.app_notice.said.connect(self.said)
@@ -365,6 +365,7 @@ class ChatPane(QWidget):
     def _edit_again(self, conversation_id: ConversationId, edit: RefusedEdit) -> None:
         """Open the editor again. It takes the focus, unless that is in a field with typed text."""
         field = focused_field()
+        self._core.edited_files.set(conversation_id, edit.node_id, edit.files)
         self.transcript.edit_again(conversation_id, edit.node_id, edit.text)
         if field is not None and has_text(field):
             field.setFocus()

@@ -21,12 +21,12 @@ from app.theme.tokens import Radius, Size, Space
 from app.viewmodels.attachments import Chip
 from app.widgets.composer_edit import ComposerEdit
 from app.widgets.context_ring import ContextRing
-from app.widgets.file_chips import FileChips
 from app.widgets.icon_button import IconButton
 from app.widgets.line_height import Sentences
 from app.widgets.message_edit import send_key
 from app.widgets.send_button import SendButton, SendState
 from app.widgets.thinking_chip import ThinkingChip
+from app.widgets.transcript.editor.file_chips import FileChips
 from app.widgets.transcript.rows.picture_shelf import PictureShelf
 from app.words import attachments
 

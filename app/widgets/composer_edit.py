@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from itertools import islice
-from pathlib import Path
-from typing import cast
 
 from PySide6.QtCore import QEvent, QMimeData, Qt, Signal
 from PySide6.QtGui import (
-    QDragEnterEvent,
     QFocusEvent,
-    QImage,
     QKeyEvent,
     QResizeEvent,
     QTextCursor,
@@ -24,14 +20,11 @@ from app.widgets.message_edit import MessageEdit
 from app.words import composer as words
 
 MAX_LINES = 10
-_IMAGE_KINDS = ("image/png", "image/jpeg", "image/webp", "image/tiff")  # the best first
 
 
 class ComposerEdit(MessageEdit):
-    """The composer's text field. It accepts text, and reports pasted files and pictures."""
+    """The composer's text field. Very long lines are broken in it."""
 
-    files_pasted = Signal(object)  # argument: tuple of Path
-    image_pasted = Signal(object)  # argument: bytes of an image file, or a QImage
     focus_changed = Signal()
     edit_last_requested = Signal()  # emitted when Up is pressed in the empty field
 
@@ -102,44 +95,11 @@ class ComposerEdit(MessageEdit):
         self.focus_changed.emit()
 
     @override
-    def canInsertFromMimeData(self, source: QMimeData) -> bool:
-        return source.hasText() or source.hasImage() or source.hasUrls()
-
-    @override
-    def dragEnterEvent(self, e: QDragEnterEvent) -> None:
-        """Leave dragged files and pictures to the window, which accepts them everywhere."""
-        if _has_files(e.mimeData()) or e.mimeData().hasImage():
-            e.ignore()
-        else:
-            super().dragEnterEvent(e)
-
-    @override
     def createMimeDataFromSelection(self) -> QMimeData:
         mime = QMimeData()
         mime.setText(rejoin_lines(self.textCursor().selection().toPlainText()))
         return mime
 
     @override
-    def insertFromMimeData(self, source: QMimeData) -> None:
-        if _has_files(source):
-            paths = (Path(url.toLocalFile()) for url in source.urls() if url.isLocalFile())
-            self.files_pasted.emit(tuple(paths))
-        elif source.hasText():
-            self.insertPlainText(break_long_lines(_unix_lines(source.text())))
-            self.ensureCursorVisible()
-        elif source.hasImage():
-            self.image_pasted.emit(image_of(source))
-
-
-def _has_files(source: QMimeData) -> bool:
-    return source.hasUrls() and any(url.isLocalFile() for url in source.urls())
-
-
-def image_of(source: QMimeData) -> bytes | QImage:
-    """Return a pasted or dropped picture as it is, or decoded if it has no file format."""
-    found = (bytes(source.data(kind).data()) for kind in _IMAGE_KINDS if source.hasFormat(kind))
-    return next(filter(None, found), None) or cast("QImage", source.imageData())
-
-
-def _unix_lines(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    def insert_text(self, text: str) -> None:
+        super().insert_text(break_long_lines(text))

@@ -15,8 +15,6 @@ class Previewing(QObject):
         super().__init__(host)
         self._core = core
         self._host = host
-        core.previews.watch_edit(lambda: host.edit)
-        host.edited.connect(core.previews.note_edit)
         host.preview_toggled.connect(core.preferences.toggle_previews)
         core.previews.changed.connect(self._refresh)
         core.preferences.changed.connect(self._refresh)

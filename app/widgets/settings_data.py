@@ -27,7 +27,6 @@ class DataPage(SettingsPage):
         self.show_folder = Button(window.SHOW_FOLDER, self)
         self.move_button = Button(words.MOVE, self)
         self.backups = Sentences(self)
-        self.pictures = Sentences(self, "small")
         self.old = Sentences(self, "small")
         self.delete_old = Button(words.DELETE_OLD, self)
         self._build()
@@ -37,14 +36,12 @@ class DataPage(SettingsPage):
     def _build(self) -> None:
         self.move_button.setAccessibleName(words.MOVE_TITLE)
         self.folder.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        for line in (self.pictures, self.old):
-            line.setProperty("tone", "secondary")
+        self.old.setProperty("tone", "secondary")
         for line in (self.folder, self.backups):
             line.setProperty("kind", "row")
         self.add_row(words.DATA_FOLDER, self.folder, fills=True)
         self.add_buttons(self.show_folder, self.move_button)
         self.add_note(words.DATA_NOTE)
-        self.add_row("", self.pictures, fills=True)
         self.add_row("", self.old, fills=True)
         self.add_row("", self.delete_old)
         self.add_row(words.BACKUPS, self.backups, fills=True)
@@ -59,9 +56,6 @@ class DataPage(SettingsPage):
         self.folder.setText(str(self._data.folder))
         found = self._data.figures
         self.backups.setText(words.backups(found.count, file_size(found.num_bytes)))
-        pictures = self._data.pictures_folder
-        self.pictures.setText(words.pictures_stay(str(pictures)))
-        self.pictures.setVisible(pictures is not None)
         old = self._data.old_folders
         self.old.setText(words.old_copy(", ".join(map(str, old))))
         for one in (self.old, self.delete_old):

@@ -30,9 +30,7 @@ PICTURES_NOTE: Final = (
 )
 
 DATA_FOLDER: Final = "Data folder"
-DATA_NOTE: Final = (
-    "Contains your chats and their daily backups. If you move it, pictures stay where they are."
-)
+DATA_NOTE: Final = "Contains your chats, their pictures and daily backups."
 MOVE: Final = "Move…"
 MOVE_TITLE: Final = "Move Data Folder"
 MOVING: Final = "Your chats are copied and verified. Then Rejoinder uses the new folder."
@@ -47,10 +45,6 @@ DELETE: Final = "Delete"
 
 def old_copy(folders: str) -> str:
     return f"The old copy is still in {folders}."
-
-
-def pictures_stay(folder: str) -> str:
-    return f"Pictures are in {folder}."
 
 
 def delete_old_note(folder: str) -> str:

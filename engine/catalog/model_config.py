@@ -170,6 +170,14 @@ def parse_config(settings: Settings) -> ModelConfig:
     )
 
 
+def sees_pictures(config: str) -> bool:
+    """Return True if the text of a config.json describes a model that accepts pictures."""
+    try:
+        return parse_config(parse_settings(config, "config.json")).sees
+    except ModelFolderError:
+        return False
+
+
 def read_tokenizer_config(folder: Path) -> TokenizerConfig:
     path = folder / "tokenizer_config.json"
     settings: Settings = read_settings(path) if path.exists() else {}

@@ -73,7 +73,7 @@ class Vision:
         self._model = model
         self._folder = folder
         self._config = config
-        self._picture_folder = picture_folder
+        self.picture_folder = picture_folder
         # Keys: hashes of the ids. The ids of a picture of 6,000 tokens take 240 kB.
         self._known: OrderedDict[bytes, Picture] = OrderedDict()
         self._context: PassContext | None = None  # None before the first picture
@@ -139,10 +139,10 @@ class Vision:
         if ids == self._encoded_ids and self._encoded is not None:
             return (self._encoded.embeddings,)
         picture = self._known.get(_hash(ids))
-        if picture is None or self._picture_folder is None:
+        if picture is None or self.picture_folder is None:
             raise PictureError("A picture of this chat is not known.")
         if self._reading is None or self._reading[0] != ids:
-            path = self._picture_folder / f"{picture.digest}.png"
+            path = self.picture_folder / f"{picture.digest}.png"
             self._reading = (ids, beside(partial(self._read, path, picture)))
         reading = self._reading[1]
         wait([reading], None if seconds == math.inf else seconds)

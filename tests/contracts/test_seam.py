@@ -29,7 +29,8 @@ from tests.contracts.sources import ROOT, parsed, statements
 # Four for pictures: Picture and its digest, and the question how many tokens they take, with its answer.
 # Two for several answers to one message, one for documents of folders: ids under which the engine works.
 # Three for previews of answers: the preview, and the event and the stage that tell of its progress.
-MAX_NAMES = 101
+# Two for the search of models: the types that see pictures, and what a config.json says about it.
+MAX_NAMES = 103
 # Child processes, their frames and opened files are not parts of the engine.
 NOT_COUNTED = (
     "engine.plain_file",

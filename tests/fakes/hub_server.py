@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import MappingProxyType
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from typing_extensions import override
@@ -28,6 +29,7 @@ class Repository:
 
     files: dict[str, bytes]
     tags: tuple[str, ...] = ("mlx", "license:apache-2.0")
+    task: str = ""  # the field pipeline_tag
     gated: bool = False
     architecture: str = ""  # of GGUF files
     downloads: int = 10
@@ -111,7 +113,10 @@ def git_hash(content: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
-def info_of(repo_id: str, repository: Repository) -> dict[str, object]:
+def info_of(
+    repo_id: str, repository: Repository, query: Mapping[str, list[str]] = MappingProxyType({})
+) -> dict[str, object]:
+    """Return what the Hub answers about a repository: all, or the fields that a query expands."""
     siblings: list[dict[str, object]] = []
     for path, content in repository.files.items():
         row: dict[str, object] = {"rfilename": path, "size": len(content)}
@@ -120,7 +125,7 @@ def info_of(repo_id: str, repository: Repository) -> dict[str, object]:
             digest = sha256(content)
             row["lfs"] = {"sha256": digest, "size": len(content), "pointerSize": 130}
         siblings.append(row)
-    return {
+    info: dict[str, object] = {
         "id": repo_id,
         "modelId": repo_id,
         "sha": repository.commit,
@@ -130,8 +135,11 @@ def info_of(repo_id: str, repository: Repository) -> dict[str, object]:
         "downloads": repository.downloads,
         "lastModified": "2026-05-01T10:00:00.000Z",
         "private": False,
+        **({"pipeline_tag": repository.task} if repository.task else {}),
         **({"gguf": {"architecture": repository.architecture}} if repository.architecture else {}),
     }
+    wanted = {"id", *query.get("expand", info)}
+    return {name: value for name, value in info.items() if name in wanted}
 
 
 def _handler(hub: FakeHub) -> type[BaseHTTPRequestHandler]:  # noqa: C901 — one class
@@ -162,7 +170,7 @@ def _handler(hub: FakeHub) -> type[BaseHTTPRequestHandler]:  # noqa: C901 — on
             elif parts == ["api", "models"]:
                 self._search(parse_qs(url.query))
             elif parts[:2] == ["api", "models"] and len(parts) in {4, 6}:
-                self._info("/".join(parts[2:4]))
+                self._info("/".join(parts[2:4]), parse_qs(url.query))
             elif len(parts) > 4 and parts[2] == "resolve":
                 self._resolve("/".join(parts[:2]), "/".join(parts[4:]), fault)
             else:
@@ -172,18 +180,18 @@ def _handler(hub: FakeHub) -> type[BaseHTTPRequestHandler]:  # noqa: C901 — on
             words = query.get("search", [""])[0].lower().split()
             tag = query.get("filter", [""])[0]
             found = [
-                info_of(repo_id, repository)
+                info_of(repo_id, repository, query)
                 for repo_id, repository in hub.repositories.items()
                 if all(word in repo_id.lower() for word in words) and tag in repository.tags
             ]
             self._send(200, json.dumps(found).encode())
 
-        def _info(self, repo_id: str) -> None:
+        def _info(self, repo_id: str, query: Mapping[str, list[str]]) -> None:
             repository = hub.repositories.get(repo_id)
             if repository is None:
                 self._send(404, b"{}", {"X-Error-Code": "RepoNotFound"})
             else:
-                self._send(200, json.dumps(info_of(repo_id, repository)).encode())
+                self._send(200, json.dumps(info_of(repo_id, repository, query)).encode())
 
         def _resolve(self, repo_id: str, path: str, fault: Fault | None) -> None:
             repository = hub.repositories.get(repo_id)

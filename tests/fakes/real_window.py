@@ -24,6 +24,7 @@ from app.conversation.preset import Preset
 from app.conversation.tree import Setup
 from app.paths import make_paths
 from app.settings import Settings, load_settings
+from app.store.place import DataPlace
 from app.widgets.commands import CommandId
 from engine.config import EngineConfig
 from engine.hosts.hostfile import Hosts
@@ -52,7 +53,7 @@ def real_core(
             EngineConfig(
                 use_openblas=False,
                 disk_rest_s=0.0,
-                picture_folder=make_paths(data_dir).pictures_dir,
+                picture_folder=DataPlace(data_dir).pictures.folder,
             ),
             on_event,
         ),

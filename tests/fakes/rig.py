@@ -241,7 +241,6 @@ def make_core(
             settings_path=paths.settings,
             place=place,
             logs_dir=paths.logs_dir,
-            pictures_dir=paths.pictures_dir,
             state_dir=paths.state_dir,
             model=model,
             debug=debug,

@@ -40,8 +40,17 @@ def build_seeing(
     name: str = "qwen3_5",
     template: Template = Template.KEEPING,
     sizes: Mapping[str, int] = MappingProxyType({}),
+    tower: Mapping[str, int] = MappingProxyType({}),
 ) -> Path:
-    """Write the model folder `out` and return it. `sizes` are fields of a larger language model."""
+    """Write the model folder `out` and return it.
+
+    Args:
+        out: the folder.
+        name: the model type.
+        template: the chat template.
+        sizes: fields of a larger language model.
+        tower: fields of a larger vision tower.
+    """
     kind = SEEING_KINDS[name]
     tokenizer = train_tokenizer()
     tokens = [AddedToken(one, special=True, normalized=False) for one in kind.ids.values()]
@@ -49,6 +58,7 @@ def build_seeing(
     config: Config = copy.deepcopy(kind.config)
     text, vision = config.get("text_config", config), config["vision_config"]
     text |= sizes
+    vision |= tower
     width = "hidden_size" if "embed_dim" in vision else "out_hidden_size"  # Qwen2-VL has both
     if width in vision:
         vision[width] = text["hidden_size"]
@@ -58,8 +68,8 @@ def build_seeing(
     write_model(out, config, tokenizer, source)
     mx.random.seed(11)
     weights = dict(cast("dict[str, mx.array]", mx.load(str(out / "model.safetensors"))))
-    tower = tree_map_with_path(_wide, kind.make_tower(config).parameters())
-    named = cast("list[tuple[str, mx.array]]", tree_flatten(tower))
+    parameters = tree_map_with_path(_wide, kind.make_tower(config).parameters())
+    named = cast("list[tuple[str, mx.array]]", tree_flatten(parameters))
     for name, array in named:
         start = next((one for one in kind.names if name.startswith(one)), "")
         weights[kind.names.get(start, "") + name.removeprefix(start)] = array

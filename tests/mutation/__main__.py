@@ -18,10 +18,11 @@ from pathlib import Path
 from tests.mutation.app import APP_MUTATIONS
 from tests.mutation.cache import CACHE_MUTATIONS
 from tests.mutation.engine import ENGINE_MUTATIONS
+from tests.mutation.pictures import PICTURE_MUTATIONS
 from tests.mutation.places import Mutation
 
 ROOT = Path(__file__).parents[2]
-MUTATIONS = (*CACHE_MUTATIONS, *ENGINE_MUTATIONS, *APP_MUTATIONS)
+MUTATIONS = (*CACHE_MUTATIONS, *ENGINE_MUTATIONS, *APP_MUTATIONS, *PICTURE_MUTATIONS)
 # Tests also read files of the root, such as the licence, and packaging/ has scripts that they run.
 NOT_COPIED = shutil.ignore_patterns(".*", "__pycache__", "build", "dist")
 PYTEST = (

@@ -895,6 +895,9 @@ SCENES = {
     "picture-chips": WindowScene(
         partial(pictures.in_composer, older_chats, 3), ("normal", "small")
     ),
+    "picture-chips-twelve": WindowScene(
+        partial(pictures.in_composer, older_chats, 12), ("normal", "small")
+    ),
     "picture-sizes": WindowScene(partial(pictures.sizes, older_chats)),
     "picture": WindowScene(partial(pictures.in_message, older_chats, 1), ("normal", "small")),
     "pictures-three": WindowScene(
@@ -904,7 +907,11 @@ SCENES = {
         partial(pictures.in_message, older_chats, 12), ("normal", "small")
     ),
     "picture-missing": WindowScene(partial(pictures.missing, older_chats)),
-    "pictures-edited": WindowScene(partial(pictures.editing, older_chats)),
+    "picture-edited": WindowScene(partial(pictures.editing, older_chats, 1), ("normal", "small")),
+    "pictures-edited": WindowScene(partial(pictures.editing, older_chats, 3), ("normal", "small")),
+    "pictures-edited-twelve": WindowScene(
+        partial(pictures.editing, older_chats, 12), ("normal", "small")
+    ),
     "picture-unseen": WindowScene(partial(pictures.unseen, older_chats), ("normal", "small")),
     "picture-window": WindowScene(partial(pictures.window, older_chats)),
     "long-file": WindowScene(long_file, ("normal", "small")),

@@ -95,8 +95,9 @@ def missing(fill: Fill, stage: Stage) -> None:
     _arrived(stage)
 
 
-def editing(fill: Fill, stage: Stage) -> None:
-    in_message(fill, 3, stage)
+def editing(fill: Fill, number: int, stage: Stage) -> None:
+    """Show the editor of a message with pictures."""
+    in_message(fill, number, stage)
     stage.click(RowAction.EDIT)
     _arrived(stage)
 

@@ -402,7 +402,7 @@ class TranscriptBinding(QObject):
             self.refresh(self._shown)
 
     def _on_edit_dropped(self, key: str, typed: TypedEdit) -> None:
-        shown = self._shown
+        shown, files = self._shown, self._chat.edited_files.pop(NodeId(key), None)
 
         def open_again() -> bool:
             if shown is None or shown != self._shown or key not in self._items:
@@ -410,6 +410,8 @@ class TranscriptBinding(QObject):
             if self._turns.live_in(shown) is not None:
                 return False
             self._view.editor_host.restore(key, typed)
+            if files is not None:
+                self._chat.edited_files[NodeId(key)] = files
             self._edit(key)
             return True
 

@@ -19,6 +19,7 @@ from tests.fakes.hub_calls import call_in_process
 from tests.fakes.hub_server import running_hub
 from tests.fakes.model_folder import make_repository
 from tests.fakes.model_stores import add_ollama_model, write_gguf
+from tests.fakes.seeing_model import build_seeing
 from tests.fakes.tiny_model import Template, build_tiny
 
 MEASURED = ("weight_bytes", "kv_bytes_per_token", "snapshot_bytes")
@@ -88,6 +89,26 @@ def test_fit_of_a_folder_gives_the_verdict_and_the_numbers_of_its_repository(
     remote = json.loads(capsys.readouterr().out)["memory"]
     assert fetched == []
     assert [remote[name] for name in MEASURED] == [local[name] for name in MEASURED]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("one_meter")
+def test_fit_says_that_a_model_sees_pictures(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    folder = build_seeing(lm_studio(home) / "Seeing")
+
+    assert models(home, "fit", "Seeing") == 0
+    assert capsys.readouterr().out.endswith("\nSees pictures.\n")
+    assert models(home, "fit", "Seeing", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["sees"] is True
+    with running_hub() as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.address)
+        monkeypatch.setenv("HF_HOME", str(home / "hf"))
+        call_in_process(monkeypatch)
+        hub.add_folder("owner/Seeing-MLX", folder)
+        assert models(home, "fit", "owner/Seeing-MLX") == 0
+    assert capsys.readouterr().out.endswith("\nSees pictures.\n")
 
 
 def test_fit_of_a_gguf_file_says_that_it_must_be_imported(

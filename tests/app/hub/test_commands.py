@@ -60,6 +60,14 @@ def test_downloaded_model_is_listed_and_can_be_loaded(rejoinder: Callable[..., E
     assert [card["name"] for card in cards if not card["problem"]] == ["Tiny-Qwen3.5-9B-4bit"]
 
 
+def test_search_says_which_models_see_pictures(
+    hub: FakeHub, rejoinder: Callable[..., Ended]
+) -> None:
+    assert "Sees pictures" not in rejoinder("models", "search", "tiny").out
+    hub.repositories[REPO].tags, hub.repositories[REPO].task = ("mlx", "qwen3_5"), "any-to-any"
+    assert "MLX · Sees pictures · 10 downloads" in rejoinder("models", "search", "tiny").out
+
+
 def test_failed_download_is_one_sentence_and_status_1(
     hub: FakeHub, rejoinder: Callable[..., Ended]
 ) -> None:

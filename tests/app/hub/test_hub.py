@@ -23,6 +23,7 @@ from app.hub.process import (
     search,
 )
 from app.hub.values import Download, DownloadState, RepoFile, typical_choice
+from engine.catalog.model_config import SEEING_TYPES
 from engine.gguf.header import header_len
 from tests.fakes.gguf_models import tiny_gguf
 from tests.fakes.hub_calls import call_in_process
@@ -114,6 +115,36 @@ def test_search_lists_mlx_models_with_their_facts(hub: FakeHub) -> None:
     assert found.repo_id == REPO
     assert (found.parameters, found.bits, found.licence) == ("9B", "4", "apache-2.0")
     assert found.is_mlx
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize(
+    ("tags", "task", "sees"),
+    [
+        (("mlx", "qwen3_5"), "image-text-to-text", True),
+        (("mlx", "gemma4"), "any-to-any", True),
+        (("mlx", "qwen3_5"), "text-generation", False),  # a copy without a tower
+        (("mlx", "florence2"), "image-text-to-text", False),  # a type whose pictures are not read
+        (("mlx", "qwen3_5"), "", False),
+        (("gguf", "qwen3_5"), "image-text-to-text", False),
+    ],
+)
+def test_search_marks_the_types_that_the_app_gives_pictures_to(
+    hub: FakeHub, tags: tuple[str, ...], task: str, sees: bool
+) -> None:
+    hub.repositories = {REPO: Repository({}, tags=tags, task=task)}
+    assert [found.sees for found in found_models(search("tiny").run())] == [sees]
+    assert [found.sees for found in found_models(search(REPO).run())] == [sees]
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("has_tower", [True, False])
+def test_details_tell_by_the_configuration_that_a_model_sees(hub: FakeHub, has_tower: bool) -> None:
+    tower = {"vision_config": dict.fromkeys(SEEING_TYPES["gemma3"], 8)}
+    config = {"model_type": "gemma3", "image_token_index": 5, **(tower if has_tower else {})}
+    hub.repositories[REPO].files["config.json"] = json.dumps(config).encode()
+    hub.repositories[REPO].task = "text-generation" if has_tower else "image-text-to-text"
+    assert repo_details(details(REPO).run()).found.sees is has_tower
 
 
 @pytest.mark.usefixtures("in_process")

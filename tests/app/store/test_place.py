@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import contextlib
+import errno
+import json
+import os
 from contextlib import closing
 from pathlib import Path
 from threading import Event
@@ -11,6 +15,7 @@ from app.store import place as module
 from app.store.backups import backups_of, make_backup
 from app.store.errors import AlreadyRunningError, DatabaseFileError, DatabaseFullError
 from app.store.place import DataPlace
+from tests.app.store.picture_writer import content_of, picture_of
 from tests.fakes.conversations import ConversationWriter
 
 NOON = 1_760_011_200.0
@@ -59,6 +64,102 @@ def test_move_is_used_by_the_next_start_and_keeps_the_old_copy(home: Path, targe
     for file in (place.database, *backups_of(place.database)):
         assert file.stat().st_mode & 0o777 == 0o600
     assert target.stat().st_mode & 0o777 == 0o700
+
+
+def _add(place: DataPlace, number: int) -> None:
+    place.pictures.add(picture_of(number), content_of(number))
+
+
+def _names(place: DataPlace) -> set[str]:
+    return {path.name for path in place.pictures.folder.iterdir()}
+
+
+def _has(place: DataPlace, number: int) -> bool:
+    """Return True if all files of a picture are there, unchanged and private."""
+    picture, content = picture_of(number), content_of(number)
+    files = place.pictures
+    found = {
+        files.original(picture): content.original,
+        files.view(picture.view): content.view,
+        files.thumbnail(picture): content.thumbnail,
+    }
+    return all(
+        path.read_bytes() == wanted and path.stat().st_mode & 0o777 == 0o600
+        for path, wanted in found.items()
+    )
+
+
+def test_pictures_move_with_the_chats_and_the_old_copy_is_deleted_on_request(
+    home: Path, target: Path
+) -> None:
+    place = DataPlace(home)
+    _add(place, 1)
+    _move(place, target)
+    assert place.pictures.folder == target / "pictures"
+    assert _has(place, 1)
+    _add(place, 2)
+    place.release()
+
+    place = DataPlace(home)
+    assert _has(place, 1)
+    assert _has(place, 2)
+    assert (home / "pictures").exists()
+    place.delete_old()
+    assert not (home / "pictures").exists()
+    _move(place, home)
+    assert place.pictures.folder == home / "pictures"
+    assert _has(DataPlace(home), 1)
+    assert _has(DataPlace(home), 2)
+    place.release()
+
+
+def test_picture_that_is_added_during_a_move_moves_too(home: Path, target: Path) -> None:
+    place = DataPlace(home)
+    _add(place, 1)
+
+    def add(copied: float) -> None:
+        if copied == 1.0:
+            _add(place, 2)
+
+    place.move(target, progress=add)
+    assert place.pictures.folder == target / "pictures"
+    assert _has(place, 2)
+    place.release()
+
+
+def test_only_files_of_pictures_are_moved_and_deleted(home: Path, target: Path) -> None:
+    place = DataPlace(home)
+    _add(place, 1)
+    others = [home / "pictures" / name for name in ("notes.txt", f"{'a' * 64}.png.part")]
+    for path in others:
+        path.write_bytes(b"other")
+    _move(place, target)
+    assert len(_names(place)) == 3
+    place.delete_old()
+    assert sorted((home / "pictures").iterdir()) == sorted(others)
+    place.release()
+
+
+def test_pictures_that_stayed_at_home_are_kept_until_the_next_move(
+    home: Path, target: Path
+) -> None:
+    place = DataPlace(home)
+    _add(place, 1)
+    _move(place, target)
+    place.release()
+    location = json.loads((home / "location.json").read_text())
+    del location["pictures"]
+    (home / "location.json").write_text(json.dumps(location))
+
+    place = DataPlace(home)
+    place.delete_old()
+    assert place.pictures.folder == home / "pictures"
+    assert _has(place, 1)
+    third = target.with_name("third")
+    _move(place, third)
+    assert place.pictures.folder == third / "pictures"
+    assert _has(place, 1)
+    place.release()
 
 
 def test_move_into_a_folder_with_files_makes_a_folder_inside(home: Path, target: Path) -> None:
@@ -111,6 +212,7 @@ def test_folder_of_another_rejoinder_is_refused(home: Path, target: Path) -> Non
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.4, 0.7])
 def test_stopped_move_changes_nothing(home: Path, target: Path, share: float) -> None:
     place = DataPlace(home)
+    _add(place, 1)
 
     def stop(copied: float) -> None:
         if copied >= share:
@@ -120,8 +222,10 @@ def test_stopped_move_changes_nothing(home: Path, target: Path, share: float) ->
         place.move(target, progress=stop)
 
     assert place.folder == home
-    assert not list(target.rglob("*.db"))
+    assert not target.exists()
     assert _titles(DataPlace(home)) == ["a question"]
+    assert place.pictures.folder == home / "pictures"
+    assert _has(DataPlace(home), 1)
 
 
 class _KilledError(BaseException):
@@ -134,18 +238,49 @@ def test_incomplete_copy_of_a_killed_move_is_removed_by_the_next_start(
     def kill(*_args: object) -> None:
         raise _KilledError
 
+    _add(DataPlace(home), 1)
     with monkeypatch.context() as patch:
         patch.setattr(DataPlace, "_use", kill)
         patch.setattr(DataPlace, "_remove_copy", kill)
         with pytest.raises(_KilledError):
             _move(DataPlace(home), target)
     assert (target / "conversations.db").exists()
+    assert len(list(target.glob("pictures/*.png"))) == 2
 
     place = DataPlace(home)
     assert _titles(place) == ["a question"]
     assert place.folder == home
+    assert _has(place, 1)
     assert not target.exists()
     _move(DataPlace(home), target)
+    assert len(list(target.glob("pictures/*.png"))) == 2
+
+
+def test_disk_that_fills_at_any_file_of_a_move_leaves_all_in_the_old_folder(
+    home: Path, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = DataPlace(home)
+    _add(place, 1)
+    fills_at = num_written = 0
+
+    def write(_descriptor: int) -> None:
+        nonlocal num_written
+        num_written += 1
+        if num_written == fills_at:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    while place.folder == home:
+        fills_at, num_written = fills_at + 1, 0
+        with monkeypatch.context() as patch:
+            patch.setattr(module.os, "fsync", write)
+            with contextlib.suppress(DatabaseFileError):
+                _move(place, target)
+        assert _has(place, 1)
+        if place.folder == home:
+            assert not target.exists()
+            assert _titles(DataPlace(home)) == ["a question"]
+    assert fills_at > 6  # location.json, three files of a picture, the backup and the database
+    place.release()
 
 
 def test_copy_that_differs_is_refused(

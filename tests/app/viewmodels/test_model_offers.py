@@ -122,6 +122,21 @@ def test_found_model_that_fits_has_its_size_and_download() -> None:
     assert offer.actions == (OfferAction.DOWNLOAD,)
 
 
+def test_found_model_sees_by_its_files_then_its_configuration_then_its_tags() -> None:
+    tagged, blind = replace(FOUND, sees=True), replace(DETAILS, found=FOUND)
+    here = replace(NOTHING, cards={REPO: replace(CARD, sees=True)})
+
+    def sees(found: FoundModel, known: RepoDetails | None, state: ModelsState) -> bool:
+        (offer,) = found_offers((found,), {REPO: known}, {}, state)
+        return "MLX · Sees pictures · updated" in offer.description
+
+    assert sees(tagged, None, NOTHING)
+    assert not sees(tagged, blind, NOTHING)
+    assert sees(FOUND, replace(DETAILS, found=tagged), NOTHING)
+    assert sees(FOUND, blind, here)
+    assert not sees(tagged, None, replace(NOTHING, cards={REPO: CARD}))
+
+
 def test_download_is_offered_before_the_fit_is_known() -> None:
     assert found_offer(DETAILS).actions == (OfferAction.DOWNLOAD,)
 

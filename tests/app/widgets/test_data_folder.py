@@ -79,7 +79,9 @@ def test_moved_chats_are_used_at_once_and_by_the_next_start(
     stage.wait_until(lambda: stage.texts == ["Before", "Yes", "After", "Yes"])
 
 
-def test_pictures_stay_and_are_used_after_a_move(make_stage: MakeStage, tmp_path: Path) -> None:
+def test_pictures_move_and_the_engine_reads_them_in_the_new_folder(
+    make_stage: MakeStage, tmp_path: Path
+) -> None:
     stage = make_stage()
     stage.engine.facts = replace(FACTS, sees=True)
     stage.core.models.load_again()
@@ -90,15 +92,15 @@ def test_pictures_stay_and_are_used_after_a_move(make_stage: MakeStage, tmp_path
     stage.answer("Hills.")
     stored = sorted(path.name for path in stage.core.pictures.folder.iterdir())
     page = opened(stage)
-    assert not page.pictures.isVisible()
 
     move(stage, page, tmp_path / "other")
 
-    assert page.pictures.text() == f"Pictures are in {tmp_path / 'pictures'}."
-    assert page.pictures.isVisible()
+    assert stage.engine.wanted.picture_folder == str(tmp_path / "other" / "pictures")
+    assert stage.core.pictures.folder == tmp_path / "other" / "pictures"
     QTest.mouseClick(page.delete_old, LEFT)
     press(sheet_in(page.window()), "Delete")
     stage.wait_until(lambda: not page.delete_old.isVisible())
+    assert not (tmp_path / "pictures").exists()
     stage.close()
     stage = make_stage()
     stage.wait_until(lambda: "What is this?" in stage.rows)

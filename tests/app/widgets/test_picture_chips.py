@@ -19,10 +19,10 @@ from app.settings import PictureSize
 from app.store import pictures as stored
 from app.viewmodels.attachments import Chip
 from app.widgets.commands import CommandId
-from app.widgets.file_chips import FileChip
 from app.widgets.menu import Menu
 from app.widgets.picture_window import PictureWindow
 from app.widgets.settings_chat import ChatPage
+from app.widgets.transcript.editor.file_chips import FileChip
 from app.words import attachments as words
 from engine.events import IdleKind, IdleStopped, IdleWorking
 from engine.problem import Problem

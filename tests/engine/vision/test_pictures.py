@@ -7,6 +7,7 @@ import json
 import shutil
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,6 +15,7 @@ import mlx.core as mx
 import pytest
 from mlx import nn
 
+from app.cli.client import load_model
 from engine.cache.prefix_cache import PrefixCache
 from engine.cache.trees import evaluate
 from engine.chat.pictures import PictureTokens
@@ -283,6 +285,21 @@ def test_missing_or_changed_file_is_refused_with_a_sentence(
     assert wrong.cause == damaged.cause == "The file of a picture is damaged."
     assert missing.cause == "The file of a picture is missing."
     asked(client, [seen("The quick")])
+
+
+def test_files_of_pictures_are_read_in_the_newest_folder(
+    open_seeing: OpenSeeing,
+    seeing_model: Callable[[str, Template], Path],
+    cat: Picture,
+    tmp_path: Path,
+) -> None:
+    client = open_seeing()
+    folder = str((tmp_path / "pictures").rename(tmp_path / "moved"))
+    client.want(lambda wanted: replace(wanted, picture_folder=folder))
+    asked(client, [seen("The quick", cat)])
+
+    load_model(client, seeing_model("gemma3", Template.KEEPING), lambda _: None)
+    asked(client, [seen("The quick", cat)])
 
 
 def test_model_without_a_tower_refuses_pictures(open_tiny: OpenTiny, cat: Picture) -> None:

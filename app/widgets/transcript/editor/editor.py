@@ -1,8 +1,8 @@
 """The editor that takes the place of a message. Used on the main thread only.
 
 The editor of an answer has the width of the column, and Return starts a new line in it. The editor
-of a user's message has the shape of the bubble, with the files of the message above its text. Text
-in the editor has the same font, line height and wrapping as text in the bubble, and begins at the
+of a user's message has the shape of the bubble, with the chips of its files above its text. Text in
+a message without files in the editor has the same font, line height and wrapping as text in the bubble, and begins at the
 left. So the text does not move when editing starts, unless the buttons are wider. The editor grows
 to the left, as the bubble does.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QPoint, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPoint, QRect, QRectF, QSize, Qt, Signal, SignalInstance
 from PySide6.QtGui import (
     QColor,
     QMouseEvent,
@@ -25,19 +25,20 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QBoxLayout, QLabel, QWidget
 from typing_extensions import override
 
+from app.theme.icons import Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Radius, Space, Type
 from app.viewmodels.attachments import Chip
 from app.viewmodels.previews import PreviewText
 from app.widgets.button import Button
 from app.widgets.check_box import CheckBox
+from app.widgets.icon_button import IconButton
 from app.widgets.line_height import Sentences
 from app.widgets.message_edit import MessageEdit
+from app.widgets.transcript.editor.file_chips import FileChips
 from app.widgets.transcript.editor.preview_pane import PreviewPane
-from app.widgets.transcript.rows.file_row import file_rows
 from app.widgets.transcript.rows.look import Look
-from app.widgets.transcript.rows.row import Paint, TranscriptRow
-from app.words import dialogs, previews, transcript as words
+from app.words import attachments, dialogs, previews, transcript as words
 from engine.types import Role
 
 MAX_LINES = 14  # maximum number of visible lines; a longer text scrolls
@@ -80,6 +81,7 @@ class MessageEditor(QWidget):
     cancelled = Signal()
     text_changed = Signal()
     preview_toggled = Signal()  # a click on the switch for previews
+    attach_requested = Signal()  # a click on the button for files
     size_changed = Signal()  # emitted when sizeHint() has changed
 
     def __init__(
@@ -87,25 +89,27 @@ class MessageEditor(QWidget):
         look: Look,
         text: str,
         role: Role,
-        files: Sequence[Chip],
         theme: Theme,
         parent: QWidget,
     ) -> None:
         super().__init__(parent)
         self._look = look
-        self._files = tuple(files)
-        self._file_rows: list[TranscriptRow] = []
+        self._are_files_changed = False
+        self._is_opening = False  # True while a file is extracted
         self._room = 0  # maximum width of a line of text in pixels
         self._column = 0  # maximum width of the editor in pixels
         self._view_height = 0  # height of the transcript's view in pixels
         self._num_lines = 0  # number of visible lines
         self._longest = 0  # width of the longest line in pixels
         self._is_answer = role is Role.ASSISTANT
+        self.files = FileChips(theme, look.pictures, self)
         name = words.EDIT_ANSWER_FIELD if self._is_answer else words.EDIT_FIELD
         self._text = EditorText(name, Type.BODY.line, self)
+        self._text.takes_files = not self._is_answer
         self._cost = Sentences(self, "small")
         self._preview = PreviewPane(self)
         self._buttons = QWidget(self)
+        self._attach = IconButton(theme, Icon.ATTACH, attachments.ATTACH.rstrip("…"), self._buttons)
         note = words.SAVE_NOTE if self._is_answer else words.SEND_NOTE
         self._note = QLabel(note, self._buttons)
         save = words.SAVE_VERSION if self._is_answer else words.SEND_VERSION
@@ -120,7 +124,6 @@ class MessageEditor(QWidget):
         self._build()
         self._connect()
         self._text.setPlainText(text)
-        self._text.setAccessibleDescription(", ".join(chip.name for chip in files))
         self.set_look(look)
         self.setFocusProxy(self._text)
 
@@ -130,8 +133,8 @@ class MessageEditor(QWidget):
 
     @property
     def is_changed(self) -> bool:
-        """True if the text differs from that of the message."""
-        return self._text.document().isModified()
+        """True if the text or the files differ from those of the message."""
+        return self._text.document().isModified() or self._are_files_changed
 
     @property
     def typed(self) -> TypedEdit:
@@ -146,6 +149,24 @@ class MessageEditor(QWidget):
         cursor.setPosition(typed.anchor)
         cursor.setPosition(typed.cursor, QTextCursor.MoveMode.KeepAnchor)
         self._text.setTextCursor(cursor)
+
+    @property
+    def pasted(self) -> tuple[SignalInstance, SignalInstance]:
+        """The signals of pasted files and of a pasted picture."""
+        return self._text.files_pasted, self._text.image_pasted
+
+    def set_files(self, chips: Sequence[Chip], *, are_changed: bool) -> None:
+        """Show the files of the message. While one is being opened, the message cannot be sent."""
+        before = self.sizeHint()
+        self._are_files_changed = are_changed
+        self._is_opening = any(chip.is_opening for chip in chips)
+        self.files.show_chips(chips)
+        self._text.setAccessibleDescription(", ".join(chip.name for chip in chips))
+        self._refresh_save()
+        self._fit()
+        self._place()
+        if self.sizeHint() != before:
+            self.size_changed.emit()
 
     @property
     def cost(self) -> str:
@@ -197,7 +218,6 @@ class MessageEditor(QWidget):
         self._text.setStyleSheet(f"font-size: {look.px(Type.BODY.size)}px;")
         self._text.setTabStopDistance(face.tab)
         self._preview.set_look(look)
-        self._file_rows = file_rows(look, self._files)
         self._fit()
         self.update()
 
@@ -211,6 +231,7 @@ class MessageEditor(QWidget):
         """
         if (room, column, view_height) != (self._room, self._column, self._view_height):
             self._room, self._column, self._view_height = room, column, view_height
+            self.files.set_room(view_height // 3)
             self._arrange()
             self._place()
             self._fit()
@@ -219,7 +240,7 @@ class MessageEditor(QWidget):
     def sizeHint(self) -> QSize:
         look = self._look
         buttons = self._buttons.sizeHint()
-        longest = max(self._longest, *(int(row.natural_width) for row in self._file_rows), 0)
+        longest = max(self._longest, min(self.files.natural_width, self._room))
         cost = self._cost.fontMetrics().horizontalAdvance(self.cost)
         longest = max(longest, cost + Space.XS)  # QLabel needs more than the width of its text
         if self._has_preview:
@@ -236,7 +257,7 @@ class MessageEditor(QWidget):
     def _height_around_both(self, width: int) -> int:
         """Return the height of the editor without its text and the preview."""
         below = self._cost_height(width) + Space.S + self._buttons.sizeHint().height() + Space.M
-        return self._text_top() + below
+        return self._text_top(width) + below
 
     @property
     def _has_preview(self) -> bool:
@@ -266,12 +287,13 @@ class MessageEditor(QWidget):
             row.setSpacing(Space.S)
         self._note.setProperty("tone", "secondary")
         self._note.setProperty("type", "small")
-        self._note.setContentsMargins(0, 0, Space.S, 0)
         self._switch.setToolTip(previews.SWITCH_TIP)
         self._switch.setHidden(self._is_answer)
         self._preview.hide()
-        for part in (self._note, self._cancel, self._save):
+        self._attach.setHidden(self._is_answer)
+        for part in (self._attach, self._note, self._cancel, self._save):
             self._row.addWidget(part)
+        self._row.insertSpacing(1, -Space.XS)  # the icon has room around it
 
     def _arrange(self) -> None:
         """Hide the note if a bubble is too narrow for it, and stack what is too wide for the column."""
@@ -298,15 +320,19 @@ class MessageEditor(QWidget):
         self._text.textChanged.connect(self._on_text_changed)
         self._text.textChanged.connect(self.text_changed)
         self._text.resized.connect(self._fit)
-        self._look.pictures.arrived.connect(self.update)
+        self._attach.clicked.connect(self.attach_requested)
 
     def _submit(self) -> None:
-        if self.text.strip():
+        if self._save.isEnabled():
             self.submitted.emit(self.text)
 
     def _on_text_changed(self) -> None:
-        self._save.setEnabled(bool(self.text.strip()))
+        self._refresh_save()
         self._fit()
+
+    def _refresh_save(self) -> None:
+        self._save.setEnabled(bool(self.text.strip()) and not self._is_opening)
+        self._save.setToolTip(attachments.WAIT if self._is_opening else "")
 
     def _fit(self) -> None:
         """Fit the editor's size to its text, up to the maximum width and number of lines."""
@@ -350,19 +376,22 @@ class MessageEditor(QWidget):
         beside = text.verticalScrollBar().sizeHint().width() if self._scrolls else 0
         height = self._num_lines * self._text.lines.line_height
         is_lower = height < text.height()
-        text.setGeometry(pad, self._text_top(), self._room + beside, height)
+        inner = self.width() - 2 * pad
+        self.files.setGeometry(pad, self._look.px(Space.M), inner, self.files.height_in(inner))
+        text_top = self._text_top(self.width())
+        text.setGeometry(pad, text_top, self._room + beside, height)
         if is_lower and text.hasFocus():
             text.ensureCursorVisible()
         buttons = self._buttons.sizeHint()
         left = self.width() - Space.M - buttons.width()
-        top = self._text_top() + height + Space.S
+        top = text_top + height + Space.S
         if self._has_preview:
-            inner, preview = self.width() - 2 * pad, self._preview_height(self.width())
+            preview = self._preview_height(self.width())
             self._preview.setGeometry(pad, top, inner, preview - Space.S)
             self._preview.place(inner, preview - Space.S)
             top += preview
         cost = self._cost_height(self.width())
-        self._cost.setGeometry(pad, top, self.width() - 2 * pad, max(0, cost - Space.S))
+        self._cost.setGeometry(pad, top, inner, max(0, cost - Space.S))
         top += cost
         self._buttons.setGeometry(QRect(QPoint(left, top), buttons))
 
@@ -372,10 +401,9 @@ class MessageEditor(QWidget):
             return 0
         return self._cost.heightForWidth(width - 2 * self._look.px(Space.L)) + Space.S
 
-    def _text_top(self) -> int:
+    def _text_top(self, width: int) -> int:
         """Return the y coordinate of the text, below the files of the message."""
-        above = sum(row.measure(self._room) for row in self._file_rows)
-        return self._look.px(Space.M) + above + (self._look.px(Space.S) if above else 0)
+        return self._look.px(Space.M) + self.files.height_in(width - 2 * self._look.px(Space.L))
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -396,9 +424,4 @@ class MessageEditor(QWidget):
         rect = QRectF(self.rect()).adjusted(half, half, -half, -half)
         radius = look.px(Radius.BUBBLE)
         painter.drawRoundedRect(rect, radius, radius)
-        painter.translate(look.px(Space.L), look.px(Space.M))
-        for row in self._file_rows:
-            height = row.measure(self.width() - 2 * look.px(Space.L))
-            row.paint(Paint(painter, 0, height, look.colors.canvas))
-            painter.translate(0, height)
         painter.end()

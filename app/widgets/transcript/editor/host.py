@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QObject, QPoint, QRect, Signal
 from PySide6.QtWidgets import QApplication, QWidget
 
 from app.theme.palette import Theme
+from app.viewmodels.attachments import Chip
 from app.viewmodels.previews import PreviewText
 from app.widgets.transcript.editor.editor import MessageEditor, TypedEdit
 from app.widgets.transcript.layout.stack import MessageStack
@@ -28,6 +31,14 @@ class EditorHost(QObject):
     size_changed = Signal()  # the editor's size has changed; the view must lay out again
     grown = Signal()  # the editor became higher, and all of it was in view before
     preview_toggled = Signal()  # a click on the switch for previews
+    # Changes of the files in the editor. Arguments: as those of FileChips and MessageEdit.
+    attach_requested = Signal()
+    files_added = Signal(object)
+    image_pasted = Signal(object)
+    file_removed = Signal(int)
+    file_moved = Signal(int, int)
+    file_opened = Signal(int)
+    file_resized = Signal(int, object)
     focus_left = Signal()  # an editor has closed that had the focus
 
     def __init__(self, stack: MessageStack, theme: Theme, viewport: QWidget) -> None:
@@ -57,6 +68,14 @@ class EditorHost(QObject):
     def edit(self) -> tuple[str, str] | None:
         """Key and typed text of the message that is open in the editor, or None."""
         return None if self._editor is None else (self._key, self._editor.text)
+
+    def set_files(self, chips: Sequence[Chip], *, are_changed: bool) -> None:
+        """Show the files of the message in the editor, if one is open.
+
+        are_changed: True if the message has other files.
+        """
+        if self._editor is not None:
+            self._editor.set_files(chips, are_changed=are_changed)
 
     def set_note(self, text: str) -> None:
         """Show a note in the editor, if one is open."""
@@ -139,7 +158,7 @@ class EditorHost(QObject):
     def _open(self, layout: MessageLayout, look: Look) -> None:
         self._key = layout.item.key
         item = layout.item
-        editor = MessageEditor(look, item.text, item.role, item.files, self._theme, self._viewport)
+        editor = MessageEditor(look, item.text, item.role, self._theme, self._viewport)
         editor.set_preview(self._preview, is_on=self._has_previews)
         editor.preview_toggled.connect(self.preview_toggled)
         editor.set_return_sends(self.return_sends)
@@ -147,7 +166,9 @@ class EditorHost(QObject):
         editor.cancelled.connect(self.cancel)
         editor.size_changed.connect(self._reserve)
         editor.text_changed.connect(self.edited)
+        self._connect_files(editor)
         self._editor = editor
+        editor.set_files(item.files, are_changed=False)
         self._set_room(editor, layout)
         self._reserve()
         editor.show()
@@ -156,6 +177,19 @@ class EditorHost(QObject):
         if typed is not None:
             editor.set_typed(typed)
         self.edited.emit()
+
+    def _connect_files(self, editor: MessageEditor) -> None:
+        pasted_files, pasted_image = editor.pasted
+        for source, target in (
+            (editor.attach_requested, self.attach_requested),
+            (pasted_files, self.files_added),
+            (pasted_image, self.image_pasted),
+            (editor.files.removed, self.file_removed),
+            (editor.files.moved, self.file_moved),
+            (editor.files.opened, self.file_opened),
+            (editor.files.resized, self.file_resized),
+        ):
+            source.connect(target)
 
     def _set_room(self, editor: MessageEditor, layout: MessageLayout) -> None:
         room = layout.content.text_width(layout.width)

@@ -1,4 +1,4 @@
-"""The chips of attached files above the text of the composer. Main thread."""
+"""The chips of attached files above the text of the composer and of the editor. Main thread."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from app.widgets.transcript.rows.picture_shelf import PictureShelf, WantedImage
 from app.words import attachments as words
 
 _WIDTH, _HEIGHT = 304, 44
+_MIN_WIDTH = 160  # in a narrow editor
 _MAX_ROWS = 3
 
 
@@ -311,15 +312,34 @@ class FileChips(QScrollArea):
             self._chips[to].setFocus()
 
     def _on_dropped(self, place: int, at: QPoint) -> None:
-        rects = [self._rect(i) for i in range(len(self._chips))]
+        room = self.viewport().width()
+        rects = [self._rect(i, room) for i in range(len(self._chips))]
         near = min(range(len(rects)), key=lambda i: (rects[i].center() - at).manhattanLength())
         self._place()
         self.moved.emit(place, near)
 
-    def _rect(self, place: int) -> QRect:
+    @property
+    def natural_width(self) -> int:
+        """Width of the row of all chips, in pixels; 0 without chips."""
+        width = round(_WIDTH * max(1.0, self._theme.zoom))
+        return len(self._chips) * (width + Space.S)
+
+    def height_in(self, room: int) -> int:
+        """Return the height in a width, with the space below; 0 without chips."""
+        if not self._chips:
+            return 0
+        last = self._rect(len(self._chips) - 1, room)
+        row = last.height() + Space.S
+        num_rows = max(1, min(_MAX_ROWS, self._room // row))
+        height, most = last.bottom() + 1, num_rows * row
+        if num_rows > 1 and height > most:
+            most -= row // 2  # a row that is cut shows that there are more
+        # The space below separates the chips from the text.
+        return min(height + Space.S, most)
+
+    def _rect(self, place: int, room: int) -> QRect:
         scale = max(1.0, self._theme.zoom)
-        room = self.viewport().width()
-        width = min(round(_WIDTH * scale), max(_WIDTH, room))
+        width = min(round(_WIDTH * scale), max(_MIN_WIDTH, room))
         height = round(_HEIGHT * scale)
         column = max(1, (room + Space.S) // (width + Space.S))
         row, at = divmod(place, column)
@@ -328,18 +348,11 @@ class FileChips(QScrollArea):
     def _place(self) -> None:
         if not self._chips:
             return
+        room = self.viewport().width()
         for place, chip in enumerate(self._chips):
-            chip.setGeometry(self._rect(place))
-        last = self._rect(len(self._chips) - 1)
-        height = last.bottom() + 1
-        self._inner.resize(self.viewport().width(), height)
-        row = last.height() + Space.S
-        num_rows = max(1, min(_MAX_ROWS, self._room // row))
-        most = num_rows * row
-        if num_rows > 1 and height > most:
-            most -= row // 2  # a row that is cut shows that there are more
-        # The space below separates the chips from the text.
-        self.setFixedHeight(min(height + Space.S, most))
+            chip.setGeometry(self._rect(place, room))
+        self._inner.resize(room, self._rect(len(self._chips) - 1, room).bottom() + 1)
+        self.setFixedHeight(self.height_in(room))
 
     @override
     def sizeHint(self) -> QSize:
