@@ -40,7 +40,7 @@ from engine.vision.tower import (
 _EPS = 1e-6  # of the norms of timm's tower
 _MAX_EXPANSION = 6  # of the channels inside a block
 _NUMBER_BYTES = 4
-_COPIES = 4  # arrays of the largest size that are in memory at a time
+_COPIES = 5  # arrays of the largest size that are in memory at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,10 @@ class Gemma3nTower:
         # The first block of the second stage makes more of the channels of the first one, which has a
         # quarter of the pixels in each direction.
         channels = self._network.stages()[0][-1].filters * _MAX_EXPANSION
-        return _COPIES * (self._network.side // 4) ** 2 * channels * _NUMBER_BYTES
+        large, small = ((self._network.side // stride) ** 2 for stride in (2, 4))
+        # A CPU unrolls the windows of the first two convolutions, of 3 x 3 pixels.
+        unrolled = 9 * (large * 3 + small * self._network.stem)
+        return (_COPIES * small * channels + unrolled) * _NUMBER_BYTES
 
     def release(self) -> None:
         """Drop the weights. The next picture reads them again."""
