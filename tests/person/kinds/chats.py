@@ -17,6 +17,7 @@ from app.viewmodels.switcher import EntryKind, Found
 from app.widgets.commands import CommandId
 from app.widgets.deleted_sheet import DeletedSheet
 from app.widgets.menu import Menu
+from app.widgets.text_window import FileText
 from engine.types import Role
 from tests.fakes.sheets import press, sheet_in
 from tests.person.kinds.registry import kind
@@ -75,6 +76,8 @@ def search_chats(person: Person) -> bool:
     person.press(Qt.Key.Key_Return)
     person.settle()
     assert sidebar.results.currentRow() in (0, 1), "the first message, or the chat of a title"
+    if isinstance(QApplication.focusWidget(), FileText):
+        person.press(Qt.Key.Key_Escape)  # closes the window with the text of the found file
     focused = QApplication.focusWidget()
     person.press(Qt.Key.Key_Escape)
     assert sidebar.list.isVisible(), f"Esc in {focused} did not end the search"
