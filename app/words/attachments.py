@@ -6,6 +6,7 @@ from typing import Final
 
 UNNAMED: Final = "Untitled"
 ATTACH: Final = "Attach Files…"
+ATTACH_TO_EDIT: Final = "Attach Files to This Message"
 ATTACH_TITLE: Final = "Attach Files"
 ATTACHED: Final = "Attached files"
 COUNTING: Final = "Counting…"

@@ -134,7 +134,7 @@ def test_button_of_the_editor_asks_for_files(stage: Stage, tmp_path: Path) -> No
     (button,) = (
         one
         for one in editors(stage)[0].findChildren(IconButton)
-        if one.accessibleName() == words.ATTACH.rstrip("…")
+        if one.accessibleName() == words.ATTACH_TO_EDIT
     )
     QTest.mouseClick(button, LEFT)
     dialog = stage.window.findChildren(QFileDialog)[-1]

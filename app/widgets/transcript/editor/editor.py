@@ -109,7 +109,7 @@ class MessageEditor(QWidget):
         self._cost = Sentences(self, "small")
         self._preview = PreviewPane(self)
         self._buttons = QWidget(self)
-        self._attach = IconButton(theme, Icon.ATTACH, attachments.ATTACH.rstrip("…"), self._buttons)
+        self._attach = IconButton(theme, Icon.ATTACH, attachments.ATTACH_TO_EDIT, self._buttons)
         note = words.SAVE_NOTE if self._is_answer else words.SEND_NOTE
         self._note = QLabel(note, self._buttons)
         save = words.SAVE_VERSION if self._is_answer else words.SEND_VERSION
