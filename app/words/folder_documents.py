@@ -21,7 +21,7 @@ NOTE: Final = (
     "Existing chats keep what they were read with."
 )
 NONE: Final = "No documents yet. Choose files, or drop them here."
-GONE_NOTE: Final = "The file is gone. The text that was read is kept."
+GONE_NOTE: Final = "The file is gone. Rejoinder keeps its text."
 
 # States of one document, in its row.
 OPENING: Final = "opening"

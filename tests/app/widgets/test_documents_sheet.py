@@ -362,7 +362,7 @@ def test_file_that_is_gone_keeps_its_text(stage: Stage, notes: Path) -> None:
     stage.wait_until(lambda: states(stage, folder_id) == [FileState.GONE])
     sheet = open_sheet(stage, folder_id)
     assert rows(sheet)[0][1].endswith("file is gone")
-    assert sheet.note.text() == "The file is gone. The text that was read is kept."
+    assert sheet.note.text() == "The file is gone. Rejoinder keeps its text."
     sheet.open_button.click()
     (window,) = sheet.findChildren(TextWindow)
     assert window.edit.toPlainText() == "The meeting is on Monday."

@@ -78,6 +78,8 @@ def search_chats(person: Person) -> bool:
     assert sidebar.results.currentRow() in (0, 1), "the first message, or the chat of a title"
     if isinstance(QApplication.focusWidget(), FileText):
         person.press(Qt.Key.Key_Escape)  # closes the window with the text of the found file
+        person.window.activateWindow()  # as a window manager does
+        person.settle()
     focused = QApplication.focusWidget()
     person.press(Qt.Key.Key_Escape)
     assert sidebar.list.isVisible(), f"Esc in {focused} did not end the search"
