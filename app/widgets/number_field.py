@@ -39,6 +39,7 @@ class NumberField(LineField):
         self._decimals = decimals
         self._highest = highest
         self._value: float | None = None
+        self.is_count = True  # False for a number that has no separators, such as a port
         locale = self.locale()
         locale.setNumberOptions(QLocale.NumberOption.OmitGroupSeparator)
         self.setLocale(locale)
@@ -54,7 +55,8 @@ class NumberField(LineField):
         """Show a value (None: an empty field) and the default. Keep text that is being edited."""
         self._value = value
         grouped = QLocale(self.locale())
-        grouped.setNumberOptions(QLocale.NumberOption.DefaultNumberOptions)
+        if self.is_count:
+            grouped.setNumberOptions(QLocale.NumberOption.DefaultNumberOptions)
         self.setPlaceholderText(units.default(self._text(default, grouped)))
         self._fit()
         if not (self.hasFocus() and self.isModified()):

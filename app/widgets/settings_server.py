@@ -59,6 +59,7 @@ class ServerPage(SettingsPage):
         self.port = NumberField(
             words.PORT, lowest=_LOWEST_PORT, highest=_HIGHEST_PORT, decimals=0, parent=self
         )
+        self.port.is_count = False
         self.origins = LineField(self)
         self.program = Button("", self)
         self.programs = Menu(self.program)

@@ -39,6 +39,7 @@ from engine.vision.tower import (
 )
 
 _MAX_TILES = 16  # highest number of tiles of a picture, where the image processor sets none
+_NUMBER_BYTES = 4
 _LIMIT = 64  # of the numbers that an image processor may set
 # Fields of mlx-vlm's settings that no layer uses, or that newer folders have elsewhere
 _UNUSED = {
@@ -128,9 +129,11 @@ class Llama4Tower:
         picture = EncodedPicture(embeddings, (1, len(layout)), control_ids=ids)
         return picture, [*attend.results, *tiles]
 
-    def pass_bytes(self, num_tokens: int) -> int:  # noqa: ARG002 (of the interface)
-        """Return an estimate of the memory for computing the embeddings of a picture, in bytes."""
-        return patch_bytes(self._num_patches, self._config["vision_config"]["hidden_size"])
+    def pass_bytes(self, num_tokens: int) -> int:
+        """Return an estimate of the memory for the pixels of all tiles, and for one of them in the tower."""
+        num_tiles = -(-num_tokens // self._num_tokens)
+        pixels = num_tiles * self._side**2 * 3 * _NUMBER_BYTES
+        return pixels + patch_bytes(self._num_patches, self._config["vision_config"]["hidden_size"])
 
     def release(self) -> None:
         """Drop the weights. The next picture reads them again."""

@@ -117,6 +117,7 @@ def test_settings_of_programs_have_address_and_key(stage: Stage, qtbot: QtBot) -
 
 def test_used_port_is_said_on_the_page(stage: Stage, qtbot: QtBot) -> None:
     page = opened(stage)
+    assert page.port.placeholderText() == "Default: 7710"
     used = urlsplit(switched_on(stage, page, qtbot)).port or 0
     QTest.mouseClick(page.switch, LEFT, pos=page.switch.rect().center())
     qtbot.waitUntil(lambda: not stage.core.server.state.url)
