@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from app.viewmodels.cost import cost_line
+from app.viewmodels.cost import cost_line, short_cost
 from app.viewmodels.reading import ToRead
 from app.words import branches as words
 
@@ -28,13 +28,15 @@ class BranchCost:
 
     state: BranchState
     text: str
+    short: str  # the same without disk and time, for a place with little room
 
 
 def branch_cost(to_read: ToRead, *, is_too_long: bool) -> BranchCost:
     """Return the cost of a branch. is_too_long: True if the model would refuse it."""
     if is_too_long:
-        return BranchCost(BranchState.UNREAD, words.TOO_LONG)
-    text = cost_line(to_read)
+        return BranchCost(BranchState.UNREAD, words.TOO_LONG, words.TOO_LONG)
+    text, short = cost_line(to_read), short_cost(to_read)
     if to_read.num_tokens >= FEW_TOKENS and not to_read.is_instant:
-        return BranchCost(BranchState.UNREAD, text)
-    return BranchCost(BranchState.DISK if to_read.num_on_disk else BranchState.MEMORY, text)
+        return BranchCost(BranchState.UNREAD, text, short)
+    state = BranchState.DISK if to_read.num_on_disk else BranchState.MEMORY
+    return BranchCost(state, text, short)

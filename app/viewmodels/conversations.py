@@ -70,7 +70,7 @@ class ConversationRow:
 
     conversation_id: ConversationId
     title: str
-    # Text at the right while an answer is written or waited for, such as "58 tok/s" or "Waiting"
+    # Text at the right while an answer is written or waited for: "58 tok/s", "Answering", "Waiting"
     activity: str = ""
     unseen: bool = False  # True if the user has not opened the newest answer yet
     keep_ready: bool = False  # True if the user chose Keep in Memory for this conversation

@@ -33,6 +33,15 @@ def cost_line(to_read: ToRead) -> str:
     return words.INSTANT if to_read.is_instant else _reads(to_read)
 
 
+def short_cost(to_read: ToRead) -> str:
+    """Return the cost of an action without the time and without the tokens on disk."""
+    if to_read.is_instant:
+        return words.INSTANT
+    if to_read.num_tokens == 0:
+        return words.NOTHING
+    return words.reads(units.tokens(to_read.num_tokens), time="", is_all=False)
+
+
 def chat_line(state: ChatState, to_read: ToRead) -> str:
     """Return the state of a chat, and the cost of its next message.
 

@@ -12,7 +12,7 @@ from dataclasses import InitVar, dataclass, field
 from app.conversation.tree import MessageNode
 from app.viewmodels.models import work_word
 from app.viewmodels.state_line import Phase
-from app.words import state as state_words, units as words
+from app.words import models, state as state_words, units as words
 from engine.types import Channel
 
 RATE_AFTER_S = 0.1  # seconds after the first delta before a rate is shown
@@ -62,12 +62,12 @@ class LiveReply:
 
     @property
     def activity(self) -> str:
-        """The decode rate, or before the first text what the reply waits for, for the list of chats."""
+        """The text for the list of chats: the decode rate, or the work before a rate is known."""
         if self.tok_s is not None:
             return words.tokens_per_second(f"{self.tok_s:.0f}")
-        return (
-            words.NO_RATE if self.num_tokens else work_word([self.phase]) or state_words.waiting(0)
-        )
+        if self.num_tokens:
+            return models.answering(1)
+        return work_word([self.phase]) or state_words.waiting(0)
 
     @property
     def reasoning_s(self) -> float | None:

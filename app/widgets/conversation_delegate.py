@@ -35,7 +35,7 @@ from app.viewmodels.direction import isolated
 from app.widgets.elided_title import elided_title
 from app.widgets.fields import LineField
 from app.widgets.row_painting import paint_row_ground
-from app.words import units, window as words
+from app.words import window as words
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -183,9 +183,7 @@ class ConversationDelegate(QStyledItemDelegate):
         if row.activity:
             font = self._theme.zoomed_font(Type.CAPTION)
             painter.setFont(font)
-            is_quiet = row.activity == units.NO_RATE
-            ink = colors.instant.ink if row.is_written and not is_quiet else quiet
-            painter.setPen(QColor(ink))
+            painter.setPen(QColor(colors.instant.ink if row.is_written else quiet))
             align = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
             painter.drawText(rect, align, row.activity)
             return rect.right() - QFontMetrics(font).horizontalAdvance(row.activity) - Space.S

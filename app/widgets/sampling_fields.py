@@ -67,6 +67,7 @@ class SamplingFields(QWidget):
         self.fields: dict[str, NumberField] = {}
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(Space.M)
         grid.setVerticalSpacing(Space.XS)
         for row, option in enumerate(_OPTIONS):
             field = NumberField(

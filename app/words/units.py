@@ -13,7 +13,6 @@ def tokens(count: int) -> str:
 
 
 RATE: Final = "tok/s"
-NO_RATE: Final = f"— {RATE}"  # shown in place of a rate that is not known yet
 
 
 def tokens_per_second(rate: str) -> str:

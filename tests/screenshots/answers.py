@@ -75,6 +75,8 @@ def compared(before: Callable[[Stage], None], stage: Stage) -> None:
 def closed(before: Callable[[Stage], None], stage: Stage) -> None:
     """Show the transcript while two answers are being written."""
     pane = begin(stage, before, 2)
-    stage.engine.write(TEXTS[1])
+    for answer in (1, 2):
+        stage.engine.turn_to(answer)
+        stage.engine.write(TEXTS[answer])
     pane.close_button.click()
     stage.wait(SHORT_MS)

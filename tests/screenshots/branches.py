@@ -69,6 +69,7 @@ def branch_map(stage: Stage) -> BranchMapWindow:
 
 
 def map_opened(stage: Stage) -> None:
+    stage.engine.hold_counts = True  # counts of the fake would replace the costs
     branch_map(stage)
 
 
@@ -86,6 +87,7 @@ def branches_compared(stage: Stage) -> None:
 
 def selected_in_overview(stage: Stage) -> None:
     """Show the map without texts."""
+    stage.engine.hold_counts = True
     window = branch_map(stage)
     window.map.toggle_selected(window.map.current)
     window.smaller.click()

@@ -13,6 +13,7 @@ import json
 import os
 import sys
 import tempfile
+from argparse import ArgumentParser
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -31,7 +32,7 @@ from app.conversation.attachments import Attachment, make_attachment
 from app.conversation.folder import Folder, FolderColor
 from app.conversation.placement import FolderId
 from app.conversation.preset import Preset
-from app.conversation.tree import Setup, replace_node
+from app.conversation.tree import Setup
 from app.hub.values import FoundModel, RepoDetails, RepoFile
 from app.settings import Appearance, Settings
 from app.theme.icons import Icon, app_icon
@@ -51,11 +52,13 @@ from app.widgets.text_window import TextWindow
 from app.widgets.transcript.rows.row import RowAction
 from app.widgets.why_window import WhyWindow
 from app.words import inspector as inspector_words
+from engine.catalog.card import ModelCard
 from engine.catalog.fit import Fit, FitVerdict, ModelMemory
 from engine.errors import ContextFullError, ModelFolderError, OutOfMemoryError
 from engine.events import (
     IdleKind,
     ModelFailed,
+    ModelLoaded,
     ModelUnloaded,
     StagePhase,
     StagesReported,
@@ -93,6 +96,7 @@ MENU_PLACE = QPoint(64, 400)  # position of an open menu in the pictures, relati
 SCREEN = {"name": "large", "width": 3840, "height": 2160, "dpr": 1}
 SIZES = {"normal": (1180, 780), "small": (640, 480), "large": (1600, 1000)}
 LARGER_TEXT = 150  # zoom of the text in per cent
+CONTEXT_TOKENS = 32_768  # more than any chat of the scenes has
 QUESTION = (
     "Why can the state of a linear-attention layer not be trimmed like a KV cache, and what do we"
     " store instead?"
@@ -252,8 +256,8 @@ def older_chats(stage: Stage) -> None:
         origin.time_s = now - days * DAY
         stage.core.chat.send(stage.current, title)
         stage.answer("Of course.")
+        origin.time_s = now
         stage.core.library.new_chat()
-    origin.time_s = now
 
 
 def two_versions(stage: Stage) -> None:
@@ -288,6 +292,7 @@ def conversation(stage: Stage) -> None:
         stage.engine.write("Let me look at it. ")
         stage.rig.origin.tick_s += 0.05
         stage.wait(5)
+    stage.engine.num_cached = CONTEXT_TOKENS
     stage.core.library.select(current)
     report_all_in_memory(stage, total_bytes=CACHED.total_bytes)
     stage.wait(200)
@@ -329,12 +334,6 @@ def finding(stage: Stage) -> None:
 def readme(stage: Stage) -> None:
     """Show the window as on a Mac, where the menu bar is not a part of it."""
     conversation(stage)
-    chat = stage.core.desk.get(stage.current)
-    for node in chat.nodes.values():
-        if node.generation is not None:
-            named = replace(node.generation, model_name="Qwen3.5-9B-4bit")
-            chat = replace_node(chat, replace(node, generation=named))
-    stage.core.desk.save(chat)
     stage.window.menuBar().hide()
     stage.wait(SHORT_MS)
 
@@ -810,7 +809,7 @@ class WindowScene:
 
     play: Callable[[Stage], None]  # function that brings the window into this state
     sizes: tuple[str, ...] = ("normal",)  # window sizes: keys of SIZES
-    models: tuple[object, ...] = MODELS
+    models: tuple[ModelCard, ...] = MODELS
     loads: bool = True  # False if the model must not finish loading
     has_starter: bool = True
 
@@ -968,7 +967,7 @@ EVERY_VIEW = (
 @contextmanager
 def staged(scene: WindowScene, view: View) -> Generator[Stage]:
     """Bring the window into the state of a scene. The window stays open inside the context."""
-    catalog = FakeCatalog(cards=scene.models)  # pyright: ignore[reportArgumentType] (model cards)
+    catalog = FakeCatalog(cards=scene.models)
     catalog.starter = DEMO if scene.has_starter else None
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -982,9 +981,18 @@ def staged(scene: WindowScene, view: View) -> Generator[Stage]:
             )
         ) as stage,
     ):
+        if scene.models:
+            _name_model(stage, scene)
         stage.wait(SHORT_MS)
         scene.play(stage)
         yield stage
+
+
+def _name_model(stage: Stage, scene: WindowScene) -> None:
+    """Give the fake engine's model the name that the picker shows, so that answers have it too."""
+    stage.engine.facts = replace(stage.engine.facts, name=scene.models[0].name)
+    if scene.loads:
+        stage.engine.on_event(ModelLoaded(stage.engine.facts))
 
 
 def shoot(scene: WindowScene, view: View) -> QPixmap:
@@ -1066,16 +1074,21 @@ def views_of(scene: WindowScene) -> list[View]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    folder = Path(arguments[0])
-    folder.mkdir(parents=True, exist_ok=True)
-    has_every = "--every" in arguments
-    wanted = [name for name in arguments[1:] if name != "--every"] or list(SCENES)
+    parser = ArgumentParser(prog="python -m tests.screenshots.make", description=__doc__)
+    parser.add_argument("folder", type=Path, metavar="FOLDER")
+    parser.add_argument("scenes", nargs="*", metavar="SCENE", help=", ".join(SCENES))
+    parser.add_argument("--every", action="store_true", help="take all five views of each scene")
+    options = parser.parse_intermixed_args(arguments)
+    unknown = [name for name in options.scenes if name not in SCENES]
+    if unknown:
+        parser.error(f"no such scene: {', '.join(unknown)}")
+    options.folder.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("QT_SCALE_FACTOR", "2")
     _app = _make_app()
-    for name in wanted:
+    for name in options.scenes or SCENES:
         scene = SCENES[name]
-        for view in EVERY_VIEW if has_every else views_of(scene):
-            file = folder / f"{name}-{view.name}.png"
+        for view in EVERY_VIEW if options.every else views_of(scene):
+            file = options.folder / f"{name}-{view.name}.png"
             shoot(scene, view).save(str(file))
             sys.stdout.write(f"{file}\n")
     return 0

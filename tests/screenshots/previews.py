@@ -47,6 +47,7 @@ def preview_waits(fill: Callable[[Stage], None], stage: Stage) -> None:
 
 
 def preview_refused(fill: Callable[[Stage], None], stage: Stage) -> None:
+    stage.engine.hold_counts = True  # the fake counts fewer tokens than the refusal names
     _edit(fill, stage)
     problem = PreviewRefusedError("12,400 tokens would have to be read.").problem
     stage.engine.answer(MakePreview, Preview(refusal=problem))

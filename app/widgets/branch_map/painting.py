@@ -204,6 +204,9 @@ class MapPainter:
             return
         price = "" if cost is None else cost.text
         wanted = metrics.horizontalAdvance(price) + Space.M if price else 0
+        if cost is not None and wanted > room.width() / 2:
+            price = cost.short
+            wanted = metrics.horizontalAdvance(price) + Space.M
         if room.width() - wanted < _MIN_LABEL:
             wanted = room.width()
         label_room = room.adjusted(0, 0, -wanted, 0)

@@ -12,6 +12,9 @@ from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
 from app.words import transcript as words
 
+# In a lower view, counted in heights of the button, it would cover the buttons of the only message.
+_LEAST_HEIGHTS = 2
+
 
 class JumpButton(QAbstractButton):
     """The round button "Jump to latest", at the bottom of the viewport.
@@ -39,6 +42,11 @@ class JumpButton(QAbstractButton):
         if left + size > self._canvas.width():
             left = min(left, self._canvas.width()) - size
         self.move(left, self._canvas.height() - size - Space.XS)
+
+    @property
+    def has_room(self) -> bool:
+        """True if the view is so high that the button leaves most of its right edge free."""
+        return self._canvas.height() >= _LEAST_HEIGHTS * self.height()
 
     @override
     def enterEvent(self, event: QEnterEvent) -> None:

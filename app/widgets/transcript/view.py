@@ -347,7 +347,7 @@ class TranscriptView(QAbstractScrollArea):
         self.editor_host.place(self._placement.column_left, self._placement.top)
         self._jump.place(self._placement.column_left, self._placement.column_width)
         is_far = self._placement.distance_to_end > 2 * NEAR_END
-        self._jump.setVisible(is_far and self._jump.height() <= self.viewport().height())
+        self._jump.setVisible(is_far and self._jump.has_room)
 
     def _paint_end(self) -> None:
         """Repaint the viewport from the topmost change in the last message down to the bottom."""

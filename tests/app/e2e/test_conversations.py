@@ -656,7 +656,7 @@ def test_switching_chats_during_an_answer_loses_no_text(stage: Stage) -> None:
     stage.engine.write("The ")
     stage.run(CommandId.NEW_CHAT)
     assert stage.pane.empty.heading.isVisible()
-    assert stage.row("Slow").activity == "— tok/s", "a first word gives no rate"
+    assert stage.row("Slow").activity == "Answering", "a first word gives no rate"
     stage.engine.write("answer")
     stage.settle()
     stage.click_row("Slow")

@@ -33,3 +33,17 @@ def test_cost_tells_the_state_and_what_is_read(
 
 def test_branch_that_the_model_would_refuse_is_too_long() -> None:
     assert branch_cost(ToRead(0), is_too_long=True).text == "Too long for the model"
+
+
+@pytest.mark.parametrize(
+    ("to_read", "short"),
+    [
+        (ToRead(14_310, ReadingTime(48.0, 45.0, 52.0), 14_310), "Reads 14,310 tokens"),
+        (ToRead(20, ReadingTime(0.1, 0.1, 0.1), 840, num_on_disk=820), "Reads 20 tokens"),
+        (ToRead(0, None, 840, num_on_disk=840), "Reads nothing"),
+        (ToRead(0), "Instant"),
+    ],
+)
+def test_short_cost_has_no_time_and_no_tokens_on_disk(to_read: ToRead, short: str) -> None:
+    cost = branch_cost(to_read, is_too_long=False)
+    assert cost.short == short

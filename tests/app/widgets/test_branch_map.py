@@ -299,7 +299,7 @@ def test_zoom_keeps_the_message_that_keys_act_on_in_sight(stage: Stage) -> None:
 def test_costs_stand_at_the_ends_and_in_their_tooltips(stage: Stage) -> None:
     window = branch_map(stage)
     end = node(window, "To a half")
-    window.show_costs({end: BranchCost(BranchState.UNREAD, "Reads 212 tokens")})
+    window.show_costs({end: BranchCost(BranchState.UNREAD, "Reads 212 tokens", "Reads 212 tokens")})
     window.map.set_current(end)
     place = window.map.place_of(end)
     canvas = window.map.canvas

@@ -300,6 +300,30 @@ def test_header_buttons_are_spaced_evenly_and_end_at_the_padding(
     assert 14 <= column_right - inked[-1] <= 16
 
 
+def test_language_in_the_header_of_a_narrow_code_block_is_whole(
+    transcript: TranscriptStage,
+) -> None:
+    transcript.show([answer(0, f"```python\n{WORDS}\n```")])
+    wide = language_width(transcript)
+    transcript.view.resize(260, 400)
+    assert transcript.has(RowAction.TOGGLE_WRAP)
+    assert language_width(transcript) == wide
+
+
+def language_width(stage: TranscriptStage) -> int:
+    """Return the width of the first text in the header of a code block."""
+    picture = see(stage)
+    ground = QColor(LIGHT.code_header)
+    ys = ys_of(picture, LIGHT.code_header)[4:-4]
+    is_ground = [
+        all(picture.pixelColor(x, y) == ground for y in ys) for x in range(picture.width())
+    ]
+    start = is_ground.index(True)  # right of the edge of the block
+    inked = [x for x in range(start, len(is_ground)) if not is_ground[x]]
+    end = next(x for x, after in pairwise(inked) if after - x > 12)
+    return end - inked[0]
+
+
 BARS = "█" * 8  # block characters: ink from edge to edge
 WIDE_TABLE = f"| {' | '.join([BARS] * 12)} |\n|{'-|' * 12}\n| {' | '.join([BARS] * 12)} |"
 

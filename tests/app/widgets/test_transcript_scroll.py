@@ -228,6 +228,20 @@ def test_jump_button_is_whole_at_the_bottom_of_the_view(
     assert button.x() > view.viewport().width() * 3 // 4
 
 
+@pytest.mark.parametrize(("height", "is_shown"), [(40, False), (80, True)])
+def test_jump_button_in_a_low_view_is_hidden(
+    transcript: TranscriptStage, height: int, is_shown: bool
+) -> None:
+    view = transcript.view
+    transcript.show([answer(0, PARAGRAPH * 50)])
+    view.resize(376, height)
+    view.verticalScrollBar().setValue(0)
+    transcript.settle()
+    button = view.findChild(JumpButton)
+    assert isinstance(button, JumpButton)
+    assert button.isVisible() is is_shown
+
+
 def test_text_beside_the_jump_button_is_clickable(transcript: TranscriptStage) -> None:
     view = transcript.view
     transcript.show([answer(0, "[link](https://example.org)\n\n" * 60)])

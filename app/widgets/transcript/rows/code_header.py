@@ -5,7 +5,7 @@ Used on the main thread only.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF
@@ -53,10 +53,15 @@ class _HeaderButton:
     tip: str
     rect: QRectF
     is_on: bool = False  # True if the button is painted as switched on
+    has_label: bool = True  # False if only the icon is painted
 
 
 class CodeHeader:
-    """The header of a code block. It paints the buttons and returns their click areas."""
+    """The header of a code block. It paints the buttons and returns their click areas.
+
+    If the labels of the buttons leave no room for the language, as in a narrow column, the buttons
+    are painted as icons.
+    """
 
     def __init__(self, look: Look) -> None:
         self._look = look
@@ -85,30 +90,46 @@ class CodeHeader:
     def _buttons(
         self, heading: CodeHeading, width: int, *, copied: bool = False
     ) -> list[_HeaderButton]:
-        """Return the buttons from right to left.
-
-        On paper there are none. The Copy button shows "Copied" for a moment after a click. The positions of Save and Wrap
-        are computed from the width of "Copy", so that these two buttons do not move.
-        """
+        """Return the buttons from right to left. On paper there are none."""
         if self._look.on_paper:
             return []
-        copy = (commands.COPIED, Icon.CHECK) if copied else (commands.COPY, Icon.COPY)
+        buttons = self._place(heading, width, copied=copied, has_labels=True)
+        metrics = QFontMetricsF(self._look.face(_LABEL).font)
+        room = buttons[-1].rect.left() - self._look.px(Size.CODE_PAD)
+        if metrics.horizontalAdvance(str(heading)) <= room:
+            return buttons
+        return self._place(heading, width, copied=copied, has_labels=False)
+
+    def _place(
+        self, heading: CodeHeading, width: int, *, copied: bool, has_labels: bool
+    ) -> list[_HeaderButton]:
+        """Return the buttons with or without their labels.
+
+        The Copy button shows "Copied" for a moment after a click. The positions of Save and Wrap
+        are computed from the width of "Copy", so that these two buttons do not move.
+        """
+
+        def rect(right: float, label: str) -> QRectF:
+            return self._rect(right, label if has_labels else "")
+
         right = width - self._look.px(Size.CODE_PAD) + self._look.px(_GAP) / 2
-        buttons = [_HeaderButton(_COPY, *copy, words.COPY_CODE, self._rect(right, copy[0]))]
-        rect = self._rect(self._rect(right, commands.COPY).left(), words.SAVE)
-        buttons.append(_HeaderButton(_SAVE, words.SAVE, Icon.DOWNLOAD, words.SAVE_TIP, rect))
+        label, icon = (commands.COPIED, Icon.CHECK) if copied else (commands.COPY, Icon.COPY)
+        copy = _HeaderButton(_COPY, label, icon, words.COPY_CODE, rect(right, label))
+        area = rect(rect(right, commands.COPY).left(), words.SAVE)
+        buttons = [copy, _HeaderButton(_SAVE, words.SAVE, Icon.DOWNLOAD, words.SAVE_TIP, area)]
         if heading.wraps is not None:
             icon = Icon.CHECK if heading.wraps else Icon.WRAP
             tip = words.UNWRAP_TIP if heading.wraps else words.WRAP_TIP
-            rect = self._rect(rect.left(), words.WRAP)
-            buttons.append(_HeaderButton(_WRAP, words.WRAP, icon, tip, rect, heading.wraps))
-        return buttons
+            area = rect(area.left(), words.WRAP)
+            buttons.append(_HeaderButton(_WRAP, words.WRAP, icon, tip, area, heading.wraps))
+        return [replace(button, has_label=has_labels) for button in buttons]
 
     def _rect(self, right: float, label: str) -> QRectF:
         """Return the click area of a button: its icon, its label and half of _GAP on each side."""
         px = self._look.px
         metrics = QFontMetricsF(self._look.face(_LABEL).font)
-        width = px(_ICON) + px(Space.XS) + metrics.horizontalAdvance(label) + px(_GAP)
+        beside = px(Space.XS) + metrics.horizontalAdvance(label) if label else 0
+        width = px(_ICON) + beside + px(_GAP)
         return QRectF(right - width, 2, width, self.height - 4)
 
     def _paint_button(self, paint: Paint, button: _HeaderButton, baseline: float) -> None:
@@ -123,6 +144,7 @@ class CodeHeader:
             less = beside - px(Space.S)
             chip = button.rect.adjusted(less, Space.HAIR, -less, -Space.HAIR)
             painter.drawRoundedRect(chip, Radius.ROW, Radius.ROW)
-        painter.setPen(QColor(ink))
-        painter.drawText(QPointF(icon.right() + px(Space.XS), baseline), button.label)
+        if button.has_label:
+            painter.setPen(QColor(ink))
+            painter.drawText(QPointF(icon.right() + px(Space.XS), baseline), button.label)
         self._look.icons.paint(painter, button.icon, ink, icon)
