@@ -22,6 +22,7 @@ from mlx import nn
 from PIL import Image
 from typing_extensions import override
 
+from engine.chat.pictures import PictureTokens
 from engine.vision.image_settings import ImageSettings
 from engine.vision.tower import (
     AttentionInBlocks,
@@ -43,8 +44,8 @@ class GemmaTower:
     opening = "\n\n<start_of_image>"
     closing = "<end_of_image>\n\n"
 
-    def __init__(self, folder: Path, config: Mapping[str, Any]) -> None:
-        """Read the settings of the image processor. The weights are read later."""
+    def __init__(self, folder: Path, config: Mapping[str, Any], tokens: PictureTokens) -> None:  # noqa: ARG002 (of the interface)
+        """Read the settings of the image processor. See Tower."""
         vision = config["vision_config"]
         self._config = config
         self._side: int = vision.get("image_size", 224)  # pixels

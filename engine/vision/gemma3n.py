@@ -65,16 +65,7 @@ class Gemma3nTower:
     """The tower and the image processor of Gemma 3n. Each picture becomes a square of the same size."""
 
     def __init__(self, folder: Path, config: Mapping[str, Any], tokens: PictureTokens) -> None:
-        """Read the settings of the image processor. The weights are read later.
-
-        Args:
-            folder: the folder of the model.
-            config: its config.json.
-            tokens: the control tokens of its pictures.
-
-        Raises:
-            PictureError: the tower is another network.
-        """
+        """Read the settings of the image processor. See Tower."""
         self._network = _network_of(config)
         self.opening, self.closing = f"\n\n{tokens.begin}", "\n\n"
         none, whole = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)

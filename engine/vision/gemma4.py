@@ -46,13 +46,7 @@ class Gemma4Tower:
     """The tower and the image processor of Gemma 4. A picture is scaled to a number of tokens."""
 
     def __init__(self, folder: Path, config: Mapping[str, Any], tokens: PictureTokens) -> None:
-        """Read the settings of the image processor. The weights are read later.
-
-        Args:
-            folder: the folder of the model.
-            config: its config.json.
-            tokens: the control tokens of its pictures.
-        """
+        """Read the settings of the image processor. See Tower."""
         vision = config["vision_config"]
         self.opening, self.closing = tokens.begin, tokens.end
         self._config = config

@@ -44,16 +44,7 @@ class Lfm2Tower:
     """The tower and the image processor of LFM2-VL."""
 
     def __init__(self, folder: Path, config: Mapping[str, Any], tokens: PictureTokens) -> None:
-        """Read the settings of the image processor. The weights are read later.
-
-        Args:
-            folder: the folder of the model.
-            config: its config.json.
-            tokens: the control tokens of its pictures.
-
-        Raises:
-            PictureError: the settings are missing or wrong.
-        """
+        """Read the settings of the image processor. See Tower."""
         self._config = config
         self._tiles = TileSettings.read(folder, config)
         if not (_is_known(config) and self._tiles.markers <= tokens.markers.keys()):

@@ -59,16 +59,7 @@ class Llama4Tower:
     closing = "<|image_end|>"
 
     def __init__(self, folder: Path, config: Mapping[str, Any], tokens: PictureTokens) -> None:
-        """Read the settings of the image processor. The weights are read later.
-
-        Args:
-            folder: the folder of the model.
-            config: its config.json.
-            tokens: the control tokens of its pictures.
-
-        Raises:
-            PictureError: the settings make no pictures for the tower, or the tokenizer lacks tokens.
-        """
+        """Read the settings of the image processor. See Tower."""
         vision = config["vision_config"]
         self._config = config
         self._side: int = vision["image_size"]  # pixels of a tile

@@ -21,6 +21,7 @@ from mlx import nn
 from PIL import Image
 from typing_extensions import override
 
+from engine.chat.pictures import PictureTokens
 from engine.vision.image_settings import ImageSettings
 from engine.vision.tower import (
     AttentionInBlocks,
@@ -44,14 +45,8 @@ class MistralTower:
 
     opening = closing = ""
 
-    def __init__(self, folder: Path, config: Mapping[str, Any], end_ids: tuple[int, int]) -> None:
-        """Read the settings of the image processor. The weights are read later.
-
-        Args:
-            folder: the folder of the model.
-            config: its config.json.
-            end_ids: the token that ends a row of a picture, and the one that ends a picture.
-        """
+    def __init__(self, folder: Path, config: Mapping[str, Any], tokens: PictureTokens) -> None:
+        """Read the settings of the image processor. See Tower."""
         vision = config["vision_config"]
         self._config = config
         self._merge: int = config.get("spatial_merge_size", 2)
@@ -60,7 +55,7 @@ class MistralTower:
         # The tower has positions for pictures of this size.
         self._longest = min(settings.longest or vision["image_size"], vision["image_size"])
         self._settings = settings
-        self._end_ids = end_ids
+        self._end_ids = (tokens.row_end, tokens.picture_end)
         self.form = json.dumps([self._side, self._longest, settings.form])
         self._module = TowerModule(folder, config, make_mistral_tower)
 

@@ -19,6 +19,7 @@ import numpy as np
 from mlx import nn
 
 from engine.catalog.model_config import picture_sections
+from engine.chat.pictures import PictureTokens
 from engine.errors import PictureError
 from engine.vision.layer_features import num_features, replace_layers
 from engine.vision.positions import axes_in_turns, replace_ropes
@@ -52,13 +53,8 @@ class QwenTower:
     _patch_size: int = 16
     _colours: Mapping[str, Sequence[float]] = MappingProxyType({})
 
-    def __init__(self, folder: Path, config: Mapping[str, Any]) -> None:
-        """Read the sizes of pictures that the model accepts. The weights are read later.
-
-        Args:
-            folder: the folder of the model.
-            config: its config.json.
-        """
+    def __init__(self, folder: Path, config: Mapping[str, Any], tokens: PictureTokens) -> None:  # noqa: ARG002 (of the interface)
+        """Read the settings of the image processor. See Tower."""
         self._config = config
         processing: Any = import_part("qwen3_vl.processing_qwen3_vl")
         try:

@@ -35,8 +35,8 @@ from engine.vision.tower import EncodedPicture, PassContext, Patches, Tower, tow
 # Highest number of pictures that are remembered. Each takes 1 kB.
 _MAX_KNOWN = 1024
 _MAX_TOKENS = 1 << 20  # highest number of tokens of a picture
-# The towers of all types of models but Qwen's since Qwen3-VL
-_KINDS: Final[Mapping[str, type[Tower]]] = {
+# The towers of all types of models in SEEING_TYPES
+TOWERS: Final[Mapping[str, type[Tower]]] = {
     "gemma3": GemmaTower,
     "gemma3n": Gemma3nTower,
     "gemma4": Gemma4Tower,
@@ -45,6 +45,10 @@ _KINDS: Final[Mapping[str, type[Tower]]] = {
     "mistral3": MistralTower,
     "qwen2_vl": Qwen2Tower,
     "qwen2_5_vl": Qwen2Tower,
+    "qwen3_5": QwenTower,
+    "qwen3_5_moe": QwenTower,
+    "qwen3_vl": QwenTower,
+    "qwen3_vl_moe": QwenTower,
 }
 
 
@@ -73,6 +77,7 @@ class Vision:
         self._model = model
         self._folder = folder
         self._config = config
+        self._tower_type = TOWERS[config["model_type"]]
         self.picture_folder = picture_folder
         # Keys: hashes of the ids. The ids of a picture of 6,000 tokens take 240 kB.
         self._known: OrderedDict[bytes, Picture] = OrderedDict()
@@ -179,8 +184,7 @@ class Vision:
         if self._context is None:
             if not shift and picture is None:
                 return nullcontext()
-            kind = _KINDS.get(self._config["model_type"], QwenTower)
-            self._context = kind.adapt(self._model, self._config)
+            self._context = self._tower_type.adapt(self._model, self._config)
         return self._context(shift, picture)
 
     def release(self) -> None:
@@ -201,26 +205,7 @@ class Vision:
 
     @cached_property
     def _tower(self) -> Tower:
-        files, tokens = (self._folder, self._config), self._tokens
-        tower: Tower
-        match self._config["model_type"]:
-            case "gemma3":
-                tower = GemmaTower(*files)
-            case "gemma3n":
-                tower = Gemma3nTower(*files, tokens)
-            case "gemma4":
-                tower = Gemma4Tower(*files, tokens)
-            case "lfm2-vl":
-                tower = Lfm2Tower(*files, tokens)
-            case "llama4":
-                tower = Llama4Tower(*files, tokens)
-            case "mistral3":
-                tower = MistralTower(*files, (tokens.row_end, tokens.picture_end))
-            case "qwen2_vl" | "qwen2_5_vl":
-                tower = Qwen2Tower(*files)
-            case _:
-                tower = QwenTower(*files)
-        return tower
+        return self._tower_type(self._folder, self._config, self._tokens)
 
 
 def _hash(token_ids: Sequence[int]) -> bytes:

@@ -26,6 +26,7 @@ from typing_extensions import override
 
 from engine.catalog.model_config import as_settings, read_settings
 from engine.catalog.weights import INDEX_NAME, TOWER_NAMES
+from engine.chat.pictures import PictureTokens
 
 # Highest number of scores (queries x keys x heads) in one block. Two CPU cores compute a block of this
 # size in about 50 ms.
@@ -110,6 +111,19 @@ class Tower(Protocol):
     # Text that the model's processor writes before and after a picture, beside that of the template
     opening: str
     closing: str
+
+    def __init__(self, folder: Path, config: Mapping[str, Any], tokens: PictureTokens) -> None:
+        """Read the settings of the image processor. The weights are read later.
+
+        Args:
+            folder: the folder of the model.
+            config: its config.json.
+            tokens: the control tokens of its pictures.
+
+        Raises:
+            PictureError: the settings are missing or wrong, or the tower is not known.
+        """
+        ...
 
     def length(self, width: int, height: int) -> PictureLength:
         """Return the length of a picture of a size in pixels.
@@ -306,7 +320,7 @@ def tower_weights(folder: Path) -> dict[str, mx.array]:
 def tower_files(folder: Path) -> set[str]:
     """Return the names of the weight files with the tower, as the index of a folder states them.
 
-    () without an index: all weights are in files that are there.
+    The set is empty without an index: all weights are in files that are there.
     """
     index = folder / INDEX_NAME
     places = as_settings(read_settings(index).get("weight_map")) if index.is_file() else {}

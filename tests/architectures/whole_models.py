@@ -28,6 +28,7 @@ from transformers.models.gemma4.image_processing_pil_gemma4 import Gemma4ImagePr
 from transformers.models.lfm2_vl.processing_lfm2_vl import Lfm2VlProcessor
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
+from engine.chat.pictures import PictureTokens
 from engine.models.compare import relative_difference
 from engine.models.loader import LoadedModel, load_model
 from engine.picture_ids import picture_spans
@@ -210,7 +211,7 @@ def patches_of(
     """Return the patches and the grid of each picture. transformers makes those of Qwen2-VL."""
     paths = [folder / f"{one.digest}.png" for one in pictures]
     if config["model_type"].startswith("qwen3"):
-        tower = QwenTower(folder, config)
+        tower = QwenTower(folder, config, PictureTokens(""))
         read = [tower.patches(read_pixels(*pair)) for pair in zip(paths, pictures, strict=True)]
         return [(mx.array(one.values), list(one.grid)) for one in read]
     settings = json.loads((folder / "preprocessor_config.json").read_text())

@@ -20,60 +20,57 @@ from engine.chat.pictures import TILE_TOKENS, PictureTokens
 from engine.models.compare import relative_difference
 from engine.types import Picture
 from engine.vision import tower
-from engine.vision.gemma import GemmaTower
-from engine.vision.gemma3n import Gemma3nTower, make_gemma3n_tower
-from engine.vision.gemma4 import Gemma4Tower
-from engine.vision.lfm2 import Lfm2Tower, make_lfm2_tower
-from engine.vision.llama4 import Llama4Tower
-from engine.vision.mistral import MistralTower
+from engine.vision.gemma3n import make_gemma3n_tower
+from engine.vision.lfm2 import make_lfm2_tower
 from engine.vision.pixels import read_pixels
-from engine.vision.qwen import QwenTower, make_qwen_tower
-from engine.vision.qwen2 import Qwen2Tower
-from engine.vision.tower import import_part, tower_weights
+from engine.vision.qwen import make_qwen_tower
+from engine.vision.seeing import TOWERS
+from engine.vision.tower import Tower, import_part, tower_weights
 from tests.fakes.seeing_model import build_seeing
 
 COMMON: dict[str, Any] = {"group_size": 32, "bits": 8}
 
 
-def embedded(folder: Path, picture: Picture, pictures: Path, kind: Any = QwenTower) -> mx.array:
-    its_tower = kind(folder, json.loads((folder / "config.json").read_text()))
+def embedded(folder: Path, picture: Picture, pictures: Path) -> mx.array:
+    its_tower = tower_of(folder, json.loads((folder / "config.json").read_text()))
     pixels = read_pixels(pictures / f"{picture.digest}.png", picture)
     encoded, _ = its_tower.encode(its_tower.patches(pixels))
     mx.eval(encoded.embeddings)  # the weights are read from their file only now
     return encoded.embeddings
 
 
-def lfm2(folder: Path, config: dict[str, Any]) -> Lfm2Tower:
+def tower_of(folder: Path, config: dict[str, Any]) -> Tower:
+    """Return a tower. Numbers of control tokens that the tokenizer lacks are made up."""
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    markers = {one.content: number for number, one in tokenizer.get_added_tokens_decoder().items()}
-    return Lfm2Tower(folder, config, PictureTokens("<image>", markers=markers))
+    markers = {one: number for number, one in enumerate(TILE_TOKENS, 7)}
+    markers |= {one.content: number for number, one in tokenizer.get_added_tokens_decoder().items()}
+    tokens = PictureTokens("", row_end=5, picture_end=6, markers=markers)
+    return TOWERS[config["model_type"]](folder, config, tokens)
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "make", "quantised", "fewer_bits"),
+    ("name", "make", "quantised", "fewer_bits"),
     [
-        ("qwen3_5", QwenTower, make_qwen_tower, "vision_tower.blocks.", {}),
+        ("qwen3_5", make_qwen_tower, "vision_tower.blocks.", {}),
         (
             "qwen3_5",
-            QwenTower,
             make_qwen_tower,
             "vision_tower.blocks.",
             {"vision_tower.blocks.1.mlp.linear_fc1": {"group_size": 32, "bits": 6}},
         ),
-        ("lfm2-vl", lfm2, make_lfm2_tower, "vision_tower.", {}),
+        ("lfm2-vl", make_lfm2_tower, "vision_tower.", {}),
     ],
 )
 def test_quantised_tower_gives_nearly_the_same_embeddings(
     tmp_path: Path,
     cat: Picture,
     name: str,
-    kind: Any,
     make: Any,
     quantised: str,
     fewer_bits: dict[str, dict[str, int]],
 ) -> None:
     folder = build_seeing(tmp_path / "model", name)
-    plain = embedded(folder, cat, tmp_path / "pictures", kind)
+    plain = embedded(folder, cat, tmp_path / "pictures")
     config: dict[str, Any] = json.loads((folder / "config.json").read_text())
     original = make(config)
     original.load_weights(list(tower_weights(folder).items()))
@@ -96,72 +93,51 @@ def test_quantised_tower_gives_nearly_the_same_embeddings(
     config["quantization"] = {**COMMON, **fewer_bits}
     (folder / "config.json").write_text(json.dumps(config))
 
-    found = embedded(folder, cat, tmp_path / "pictures", kind)
+    found = embedded(folder, cat, tmp_path / "pictures")
 
     assert 0 < relative_difference(found[0], plain[0]) < 0.1
 
 
 def test_projector_without_a_norm_ignores_its_weights(tmp_path: Path, cat: Picture) -> None:
     folder, pictures = build_seeing(tmp_path / "model", "lfm2-vl"), tmp_path / "pictures"
-    with_norm = embedded(folder, cat, pictures, lfm2)
+    with_norm = embedded(folder, cat, pictures)
     path = folder / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"projector_use_layernorm": False}))
 
-    assert relative_difference(embedded(folder, cat, pictures, lfm2)[0], with_norm[0]) > 0.1
+    assert relative_difference(embedded(folder, cat, pictures)[0], with_norm[0]) > 0.1
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"), [("qwen3_5", QwenTower), ("qwen2_vl", Qwen2Tower), ("qwen2_5_vl", Qwen2Tower)]
-)
+@pytest.mark.parametrize("name", ["qwen3_5", "qwen2_vl", "qwen2_5_vl"])
 def test_attention_in_small_blocks_gives_the_same_embeddings(
-    tmp_path: Path, cat: Picture, name: str, kind: Any, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, cat: Picture, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = build_seeing(tmp_path / "model", name)
-    plain = embedded(folder, cat, tmp_path / "pictures", kind)
+    plain = embedded(folder, cat, tmp_path / "pictures")
 
     # Qwen2.5-VL: the four windows of this picture have 64 to 8 patches, and 2 heads.
     monkeypatch.setattr(tower, "_MAX_SCORES_CPU", 1000)
-    in_blocks = embedded(folder, cat, tmp_path / "pictures", kind)
+    in_blocks = embedded(folder, cat, tmp_path / "pictures")
 
     assert relative_difference(in_blocks[0], plain[0]) < 1e-5
 
 
-def mistral(folder: Path, config: dict[str, Any]) -> MistralTower:
-    return MistralTower(folder, config, (5, 6))
-
-
-def gemma3n(folder: Path, config: dict[str, Any]) -> Gemma3nTower:
-    return Gemma3nTower(folder, config, PictureTokens("<image_soft_token>"))
-
-
-def llama4(folder: Path, config: dict[str, Any]) -> Llama4Tower:
-    mx.random.seed(3)  # the same embeddings of the tokens between tiles
-    markers = {one: number for number, one in enumerate(TILE_TOKENS, 5)}
-    tokens = PictureTokens("<|image|>", markers=markers)
-    return Llama4Tower(folder, config, tokens)
-
-
-def gemma4(folder: Path, config: dict[str, Any]) -> Gemma4Tower:
-    return Gemma4Tower(folder, config, PictureTokens("<|image|>"))
-
-
 @pytest.mark.parametrize(
-    ("name", "kind", "published"),
+    ("name", "published"),
     [
-        ("qwen3_5", QwenTower, ("vision_tower.", "model.visual.")),
-        ("qwen2_vl", Qwen2Tower, ("vision_tower.", "visual.")),
-        ("qwen2_5_vl", Qwen2Tower, ("vision_tower.", "model.visual.")),
-        ("gemma3", GemmaTower, ("vision_tower.", "model.vision_tower.")),
-        ("gemma4", gemma4, ("embed_vision.", "model.embed_vision.")),
-        ("llama4", llama4, ("vision_model.", "model.vision_model.")),
-        ("mistral3", mistral, ("vision_tower.vision_model.", "vision_tower.")),
+        ("qwen3_5", ("vision_tower.", "model.visual.")),
+        ("qwen2_vl", ("vision_tower.", "visual.")),
+        ("qwen2_5_vl", ("vision_tower.", "model.visual.")),
+        ("gemma3", ("vision_tower.", "model.vision_tower.")),
+        ("gemma4", ("embed_vision.", "model.embed_vision.")),
+        ("llama4", ("vision_model.", "model.vision_model.")),
+        ("mistral3", ("vision_tower.vision_model.", "vision_tower.")),
     ],
 )
 def test_published_names_of_weights_are_known(
-    tmp_path: Path, cat: Picture, name: str, kind: Any, published: tuple[str, str]
+    tmp_path: Path, cat: Picture, name: str, published: tuple[str, str]
 ) -> None:
     folder = build_seeing(tmp_path / "model", name)
-    plain = embedded(folder, cat, tmp_path / "pictures", kind)
+    plain = embedded(folder, cat, tmp_path / "pictures")
     path = folder / "model.safetensors"
     weights = cast("dict[str, mx.array]", mx.load(str(path)))
     mx.eval(weights)
@@ -169,18 +145,14 @@ def test_published_names_of_weights_are_known(
     assert renamed.keys() != weights.keys()
     mx.save_safetensors(str(path), renamed, metadata={"format": "mlx"})
 
-    assert mx.array_equal(embedded(folder, cat, tmp_path / "pictures", kind), plain)
+    assert mx.array_equal(embedded(folder, cat, tmp_path / "pictures"), plain)
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"), [("qwen2_vl", Qwen2Tower), ("qwen2_5_vl", Qwen2Tower), ("gemma3n", gemma3n)]
-)
-def test_kernels_in_the_order_of_torch_are_known(
-    tmp_path: Path, cat: Picture, name: str, kind: Any
-) -> None:
+@pytest.mark.parametrize("name", ["qwen2_vl", "qwen2_5_vl", "gemma3n"])
+def test_kernels_in_the_order_of_torch_are_known(tmp_path: Path, cat: Picture, name: str) -> None:
     """torch's order is: results, channels, then places. MLX has the channels last."""
     folder = build_seeing(tmp_path / "model", name)
-    plain = embedded(folder, cat, tmp_path / "pictures", kind)
+    plain = embedded(folder, cat, tmp_path / "pictures")
     path = folder / "model.safetensors"
     weights = cast("dict[str, mx.array]", mx.load(str(path)))
     mx.eval(weights)
@@ -189,7 +161,7 @@ def test_kernels_in_the_order_of_torch_are_known(
     assert turned
     mx.save_safetensors(str(path), weights | turned, metadata={"format": "mlx"})
 
-    assert mx.array_equal(embedded(folder, cat, tmp_path / "pictures", kind), plain)
+    assert mx.array_equal(embedded(folder, cat, tmp_path / "pictures"), plain)
 
 
 def test_published_tower_of_gemma3n_has_the_weights_of_mlx_vlm() -> None:
