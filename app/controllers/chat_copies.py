@@ -24,8 +24,6 @@ from engine.types import ConversationId
 class ChatCopies(QObject):
     """Makes copies of conversations, and lists them beside the originals."""
 
-    # arguments: ConversationId of a conversation, ConversationId of its copy, which is not on show yet
-    copied = Signal(object, object)
     # arguments: sentence that says what was done, function that undoes it
     done = Signal(str, object)
     failed = Signal(object)  # argument: a Problem
@@ -51,7 +49,7 @@ class ChatCopies(QObject):
             self._origin.new_id,
             now=self._origin.now(),
         )
-        self._keep(forked, conversation_id)
+        self._library.add_beside(forked, conversation_id)
         self._library.select(forked.conversation_id)
         undo = self._undo_of([forked], conversation_id, undo_words.FORK)
         self.done.emit(
@@ -70,7 +68,7 @@ class ChatCopies(QObject):
                 self._origin.new_id,
                 now=self._origin.now(),
             )
-            self._keep(copied, conversation.conversation_id)
+            self._library.add_beside(copied, conversation.conversation_id)
             made.append(copied)
             next_one()
 
@@ -90,10 +88,6 @@ class ChatCopies(QObject):
             return True
         nodes = self._desk.get(conversation_id).nodes.values()
         return all(node.status is not MessageStatus.STREAMING for node in nodes)
-
-    def _keep(self, copied: Conversation, original: ConversationId) -> None:
-        self._library.add_beside(copied, original)
-        self.copied.emit(original, copied.conversation_id)
 
     def _on_duplicated(self, made: Sequence[Conversation], original: ConversationId) -> None:
         undo = self._undo_of(made, original, undo_words.duplicate(len(made)))

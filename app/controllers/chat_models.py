@@ -8,12 +8,13 @@ chosen. Three actions choose the model for the conversation on show:
     choosing a model  in the picker or elsewhere: that model
     use()             the model of the conversation, which is loaded
 
-A choice holds while its model is in use, until the app ends. A fork or a duplicate has the choice of
-its original.
+A choice is stored with its conversation, and holds while its model is in use. A fork or a duplicate
+has the choice of its original.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
@@ -41,8 +42,6 @@ class ChatModels(QObject):
         self._turns = turns
         self._models = models
         self._library = library
-        # path of the model with which the user continues a conversation of another model
-        self._kept: dict[ConversationId, str] = {}
         models.chosen.connect(self._keep)
 
     def must_ask(self, conversation_id: ConversationId) -> bool:
@@ -59,7 +58,8 @@ class ChatModels(QObject):
 
     def is_chosen(self, conversation_id: ConversationId) -> bool:
         """Return True if the user has chosen the model in use for the conversation."""
-        return self._kept.get(conversation_id) == self._models.status.path
+        chosen = self._desk.get(conversation_id).chosen_model
+        return bool(chosen) and chosen == self._models.status.path
 
     def offers_seeing_model(self, conversation_id: ConversationId) -> bool:
         """Return True if the user must choose, and the conversation's own model sees pictures."""
@@ -80,10 +80,7 @@ class ChatModels(QObject):
         if generation is not None:
             self._models.choose(Path(where_now(generation.model_path, self._models.cards)))
 
-    def note_copy(self, original: ConversationId, copy: ConversationId) -> None:
-        """Keep the choice of a conversation for its copy."""
-        if original in self._kept:
-            self._kept[copy] = self._kept[original]
-
     def _keep(self, path: Path) -> None:
-        self._kept[self._library.current] = str(path)
+        conversation = self._desk.get(self._library.current)
+        if last_generation(conversation) is not None:  # else there is nothing to choose
+            self._desk.save(replace(conversation, chosen_model=str(path)))

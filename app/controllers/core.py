@@ -314,7 +314,6 @@ class Core(QObject):
 
     def _connect(self) -> None:
         self.several.counted.connect(self.hub.judge_again)
-        self.chat_copies.copied.connect(self.chat_models.note_copy)
         self.action_costs.chat_counted.connect(self.chat_states.note_counted)
         self.library.selected.connect(self.preferences.set_selected)
         self.library.documents_changed.connect(self.chat.next_turn_changed)

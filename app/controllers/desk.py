@@ -320,6 +320,7 @@ class Desk(QObject):
             title_is_manual=value.title_is_manual,
             system_prompt=value.system_prompt,
             setup=value.setup,
+            chosen_model=value.chosen_model,
             keep_ready=value.keep_ready,
             draft=join_texts(held.text, value.draft),
             draft_attachments=(*held.files, *value.draft_attachments),

@@ -80,6 +80,7 @@ def fork(
         system_prompt=conv.system_prompt,
         read_system_prompt=conv.read_system_prompt if copies else None,
         setup=conv.setup,
+        chosen_model=conv.chosen_model,
         draft=draft,
         draft_attachments=files,
     )

@@ -37,6 +37,7 @@ class ConversationRecord(NamedTuple):
     draft_was_sent: int
     draft_edits: str
     without_documents: int
+    chosen_model: str
 
 
 class SummaryRow(NamedTuple):
@@ -97,6 +98,7 @@ def conversation_row(conv: Conversation) -> ConversationRecord:
         draft_was_sent=conv.draft_was_sent,
         draft_edits=to_json(_DraftEdits(conv.draft_edits)),
         without_documents=conv.without_documents,
+        chosen_model=conv.chosen_model,
     )
 
 
@@ -117,6 +119,7 @@ def conversation_from(row: ConversationRecord) -> Conversation:
         draft_was_sent=bool(row.draft_was_sent),
         draft_edits=(from_json_or_none(_DraftEdits, row.draft_edits) or _DraftEdits()).edits,
         without_documents=bool(row.without_documents),
+        chosen_model=row.chosen_model,
     )
 
 

@@ -332,7 +332,10 @@ _M018: Migration = (
     _UNUSED_TEXT.format("document_text_unused", "folder_documents"),
 )
 
+# The model with which the user continues a conversation of another model.
+_M019: Migration = ("ALTER TABLE conversations ADD COLUMN chosen_model TEXT NOT NULL DEFAULT ''",)
+
 MIGRATIONS: tuple[Migration, ...] = (
     _M001, _M002, _M003, _M004, _M005, _M006, _M007, _M008, _M009, _M010, _M011,
-    _M012, _M013, _M014, _M015, _M016, _M017, _M018,
+    _M012, _M013, _M014, _M015, _M016, _M017, _M018, _M019,
 )  # fmt: skip

@@ -125,6 +125,7 @@ def test_a_database_of_every_format_opens(tmp_path: Path, number: int) -> None:
     from_folder = [one.name for one in path_shown[0].attachments if one.from_folder]
     assert from_folder == (["first.txt"] if number >= 18 else [])
     assert conv.without_documents is (number >= 18)
+    assert conv.chosen_model == ("/models/other" if number >= 19 else "")
     drafts_of = [(one.name, one.num_pages, one.part, one.picture) for one in conv.draft_attachments]
     assert drafts_of == [
         *([("draft.pdf", 3, "Page 2", None)] if number >= 8 else []),

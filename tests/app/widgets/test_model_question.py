@@ -10,6 +10,7 @@ from PySide6.QtTest import QTest
 
 from app.controllers import prompt_size, read_ahead
 from app.conversation.tree import shown_path
+from app.settings import Settings
 from app.widgets.button import Button
 from app.widgets.commands import CommandId
 from app.words import computer, promise
@@ -84,6 +85,24 @@ def test_staying_reads_the_chat_ahead_and_is_remembered(stage: Stage) -> None:
     stage.rig.library.new_chat()
     stage.rig.library.select(chat)
     assert not stage.pane.model_question.isVisible()
+
+
+def test_staying_is_remembered_after_a_restart(stage: Stage, make_stage: MakeStage) -> None:
+    chat = open_chat(stage)
+    click(stage.pane.model_question.second)
+    stage.close()
+    settings = Settings(model_path=str(OTHER.path))
+    again = make_stage(settings=settings, catalog=FakeCatalog(cards=(TINY, OTHER)))
+    again.rig.library.select(chat)
+    again.settle()
+    assert again.current == chat
+    assert not again.pane.model_question.isVisible()
+    again.rig.models.choose(TINY.path)
+    again.rig.library.new_chat()
+    again.rig.models.choose(OTHER.path)
+    again.rig.library.select(chat)
+    again.settle()
+    assert again.pane.model_question.isVisible(), "another model was chosen since"
 
 
 def test_fork_and_duplicate_keep_the_choice_of_their_chat(stage: Stage) -> None:
