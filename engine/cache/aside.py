@@ -54,13 +54,9 @@ class Aside:
         """Return how many leading tokens of a prompt the kept state would restore. Nothing is changed."""
         if conversation_id != self._conversation_id:
             return 0
-        agreed = common_prefix_len(self._grafts[-1].run.token_ids, prompt_ids)
-        ends = (
-            one.run.end
-            for one in self._grafts
-            if one.run.end <= agreed and _resumes(one, prompt_ids)
-        )
-        return max(ends, default=0)
+        whole, cut_at = self._beginning(prompt_ids)
+        ends = [one.run.end for one in whole if _resumes(one, prompt_ids)]
+        return max(*ends, min(cut_at, len(prompt_ids) - 1), 0)
 
     def take(
         self,
@@ -78,14 +74,34 @@ class Aside:
         if conversation_id != self._conversation_id:
             return []
         last = self._grafts[-1].run
-        agreed = common_prefix_len(last.token_ids, prompt_ids)
-        taken = [one for one in self._grafts if one.run.end <= agreed]
+        taken, cut_at = self._beginning(prompt_ids)
+        if cut_at:
+            taken.append(_cut(self._grafts[len(taken)], cut_at))
         if not taken:
             return []
         self.drop()
         if not make_room(sum(one.nbytes for one in taken)):
             return []
         return taken if stored_end(self._holdings, last) == self._start else []
+
+    def _beginning(self, prompt_ids: Sequence[int]) -> tuple[list[Graft], int]:
+        """Return the grafts that a prompt begins with, and the position at which it leaves the next one.
+
+        The position is 0 if no part of the next one is of use. A preview that its request interrupts is
+        some tokens ahead of the words that the request begins with.
+        """
+        agreed = common_prefix_len(self._grafts[-1].run.token_ids, prompt_ids)
+        whole = [one for one in self._grafts if one.run.end <= agreed]
+        start = whole[-1].run.end if whole else self._start
+        can_cut = agreed > start and not self._holdings.needs_snapshot
+        return whole, agreed if can_cut else 0
+
+
+def _cut(kept: Graft, end: int) -> Graft:
+    """Return the tokens of a graft before `end`, for a model whose K/V alone restores its state."""
+    span = kept.spans[0]
+    head, _ = span.split(end - (kept.run.end - span.num_tokens))
+    return Graft(kept.run.part(0, end), [head], None)
 
 
 def _resumes(kept: Graft, prompt_ids: Sequence[int]) -> bool:

@@ -3,16 +3,20 @@
 The preview is the answer to a side request (side_job.py). Each token is drawn from the same arguments
 as in the request, so the request may continue the preview as its own reply. The state of the newest preview
 is kept beside the prefix cache until then, so that the request reads neither the edited message nor the
-preview again.
+preview again. A preview that is interrupted by its request is some tokens ahead of the words on screen. So
+the recurrent states of its newest tokens are kept too.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 
 from typing_extensions import override
 
+from engine.cache.points import PointKind
+from engine.cache.snapshot import Snapshot, capture
 from engine.chat.sentences import num_sentences
 from engine.cleanup import undo_on_error
 from engine.errors import Failure, PreviewRefusedError
@@ -28,6 +32,8 @@ _NUM_SENTENCES = 2
 MAX_PREVIEW_TOKENS = 120
 # Highest number of tokens to read for a preview. Usually only the edited message is read.
 MAX_PREVIEW_READ = 2048
+# Number of newest tokens whose recurrent states are kept while a preview is written
+_NUM_RECENT = 4
 
 OnProgress = Callable[[PreviewStage, int, Preview], None]
 
@@ -57,7 +63,7 @@ class PreviewMaker(SideMaker):
         if num_unread > MAX_PREVIEW_READ:
             raise PreviewRefusedError(f"{num_unread:,} tokens would have to be read.")
         sequence = None
-        if self.has_memory(request, prompt):
+        if self.has_memory(request, prompt, num_states=1 + _NUM_RECENT):
             sequence = self.runner.start(request, 0.0)
         if sequence is None:
             raise PreviewRefusedError("There is not enough memory beside the other chats.")
@@ -81,13 +87,14 @@ class PreviewJob(SideJob):
         self._on_progress = on_progress
         self._on_made = on_made
         self._newest = Preview()  # the newest one that was reported
+        self._recent = deque[Snapshot](maxlen=_NUM_RECENT)
         self._note_read(sequence.num_unread)
 
     @override
     def stop(self) -> None:
         """End the preview here, and keep its state for the request that continues it."""
         with undo_on_error(self._drop):
-            self._runner.set_aside(self._sequence)
+            self._runner.set_aside(self._sequence, self._recent)
 
     @override
     def _note_read(self, num_unread: int) -> None:
@@ -103,8 +110,16 @@ class PreviewJob(SideJob):
             return self._runner.finish(self._sequence, FinishReason.CANCELLED)
         preview = Preview(content=reply.content, reasoning=reply.reasoning, reply=reply.tokens())
         self._newest = preview
+        self._note_state()
         self._on_progress(PreviewStage.WRITING, 0, preview)
         return events
+
+    def _note_state(self) -> None:
+        """Keep the state of recurrent layers here, which needs no copy. Windows of attention would."""
+        hot = self._sequence.lease.hot
+        if hot.leaves.aux and not any(leaf.writes_in_place for leaf in hot.leaves.aux):
+            num_tokens = hot.num_tokens + self._sequence.is_ahead
+            self._recent.append(capture(hot.leaves, num_tokens, PointKind.TAIL))
 
     @override
     def _note_finished(self, finished: RequestFinished) -> None:

@@ -21,6 +21,8 @@ from functools import partial
 from engine.cache.disk.tier import NOTHING_FETCHED
 from engine.cache.points import PointKind
 from engine.cache.prefix_cache import PrefixCache
+from engine.cache.snapshot import Snapshot
+from engine.cache.trees import evaluate
 from engine.chat.prompt import Prompt
 from engine.chat.reply import ReplyStream, TextPiece
 from engine.cleanup import undo_on_error
@@ -180,8 +182,10 @@ class Runner:
         self._feeder.publish(shown, sequence.prompt, lease, is_turn=True)
         return sequence.upcoming if sequence.has_reply and not is_ahead else None
 
-    def set_aside(self, sequence: Sequence) -> None:
+    def set_aside(self, sequence: Sequence, recent: Iterable[Snapshot]) -> None:
         """End a side request, and keep its state for the request that continues its reply.
+
+        recent: snapshots at its newest tokens.
 
         Raises:
             RuntimeError: there is no memory for the state. Call abandon() then.
@@ -193,6 +197,9 @@ class Runner:
         else:
             # With the logits, a request needs no pass even if it ends with the last token in the caches.
             self._closing.keep_end(lease, sequence.rows[-1] if sequence.rows else None)
+            held = [point for point in recent if point.num_tokens < lease.hot.num_tokens]
+            evaluate([point.states for point in held])
+            lease.snapshots += held
         self._cache.set_aside(lease)
         self._feeder.ahead.note_fed(
             sequence.request.conversation_id, lease.hot.token_ids, lease.restored

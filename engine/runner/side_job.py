@@ -48,11 +48,11 @@ class SideMaker:
         match = self.cache.match(request.conversation_id, prompt.token_ids)
         return len(prompt.token_ids) - match.restored
 
-    def has_memory(self, request: Request, prompt: Prompt) -> bool:
-        """Return True if there is memory for the live caches of a request."""
+    def has_memory(self, request: Request, prompt: Prompt, num_states: int = 1) -> bool:
+        """Return True if there is memory for the live caches of a request, and for states kept of them."""
         layout, prompt_len = self.model.layout, len(prompt.token_ids)
         kv_bytes = kv.roomy(prompt_len + request.max_tokens) * layout.kv_bytes_per_token
-        needed = kv_bytes + layout.snapshot_bytes
+        needed = kv_bytes + num_states * layout.snapshot_bytes
         return prompt_len <= self.max_beside or needed <= self.cache.spare_bytes
 
 

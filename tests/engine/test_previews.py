@@ -234,11 +234,14 @@ def test_request_interrupts_a_preview_within_one_step_and_the_preview_begins_aga
     assert [one.question_id for one in ends[1:] if isinstance(one, Answered)] == [asked.question_id]
 
 
-@pytest.mark.parametrize("name", ["qwen3_5", "llama"])
+@pytest.mark.parametrize("num_ahead", [0, 1])
+@pytest.mark.parametrize("looks_ahead", [True, False])
+@pytest.mark.parametrize("name", ["qwen3_5", "lfm2", "llama"])
 def test_request_continues_a_preview_that_it_interrupts_though_the_preview_is_withdrawn(
-    open_tiny: OpenTiny, name: str
+    open_tiny: OpenTiny, name: str, looks_ahead: bool, num_ahead: int
 ) -> None:
-    client = open_tiny(name)
+    whole = run_request(open_tiny(name), EDITED)
+    client = open_tiny(name, looks_ahead=looks_ahead)
     ask(client, QUESTION)
     asked = client.make_preview(EDITED)
     shown = Preview()
@@ -247,13 +250,19 @@ def test_request_continues_a_preview_that_it_interrupts_though_the_preview_is_wi
         shown = next(
             (one.preview for one in client.new_events() if isinstance(one, PreviewProgress)), shown
         )
-    client.send(Submit(continued(EDITED, shown), time.perf_counter()))
+    for _ in range(num_ahead):  # the words on screen are behind
+        client.step()
+    answer = continued(EDITED, shown)
+    client.send(Submit(answer, time.perf_counter()))
     client.withdraw(asked)
     events = client.run_until_idle()
 
     finished = next(event for event in events if isinstance(event, RequestFinished))
     assert finished.usage.plan.num_fed <= 1
     assert finished.usage.plan.restored_ahead > 3
+    assert finished.reply == whole.reply
+    checked = client.answer(client.verify(answer.request_id, answer.messages))
+    assert checked.replay_difference == 0
 
 
 @pytest.mark.parametrize("ending", ["withdrawn", "replaced", "forgotten", "evicted"])
