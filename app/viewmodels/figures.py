@@ -70,7 +70,9 @@ def share(done_bytes: int, total_bytes: int) -> str:
 
 
 def parameters(number: int) -> str:
-    """Format a number of model parameters: 135M, 1.7B, 9B."""
+    """Format a number of model parameters: 290K, 135M, 1.7B, 9B."""
+    if number < 999_500:
+        return f"{round(number / 1_000)}K"
     if number < 999_500_000:
         return f"{round(number / 1_000_000)}M"
     billions = number / 1_000_000_000

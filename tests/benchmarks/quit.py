@@ -91,6 +91,7 @@ def one_round(data: Path, model: Path, text: str, num_load: int) -> Quit | None:
         assert app.stdout is not None
         while "writing" not in found:
             found |= json.loads(app.stdout.readline())
+            assert "error" not in found, found
         for process in load:
             process.send_signal(signal.SIGCONT)
         threading.Event().wait(_LOAD_S)

@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.quitting_window DATA_DIR MODEL_DIR TEXT
 
-Continues the answer that the last start left cut off, and stops it. Then it sends the text in a new
+Continues the answer that the last start left, if it was cut off, and stops it. Then it sends the text in a new
 chat. Prints a line of JSON for each step:
 
     continued  of the cut-off answer: its characters, and the tokens that were restored and fed
@@ -57,16 +57,20 @@ class Steps(QObject):
         self._core.store.run(newest, on_newest)
 
     def _resume(self, chat: Conversation) -> None:
-        self._continued = chat
         reply = shown_path(chat)[-1]
-        assert can_continue(chat, reply.node_id), reply
-        assert self._core.chat.resume(chat.conversation_id, reply.node_id)
+        if not can_continue(chat, reply.node_id):  # it ended before the app was quit
+            self._send()
+            return
+        self._continued = chat
+        if not self._core.chat.resume(chat.conversation_id, reply.node_id):
+            report(error="the answer is not continued")
 
     def _send(self) -> None:
         self._continued = None
         self._num_pieces = 0
         self._core.library.new_chat()
-        assert self._core.chat.send(self._core.library.current, self._text)
+        if not self._core.chat.send(self._core.library.current, self._text):
+            report(error="the message is not sent")
 
     def _on_event(self, event: RequestEvent) -> None:
         chat = self._continued

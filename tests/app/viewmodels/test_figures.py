@@ -47,10 +47,10 @@ def test_file_size_uses_decimal_units(num_bytes: int, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("number", "text"),
-    [(135_000_000, "135M"), (999_600_000, "1B"), (1_700_000_000, "1.7B"), (9_000_000_000, "9B"),
+    [(579_000, "579K"), (999_600, "1M"), (135_000_000, "135M"), (999_600_000, "1B"), (1_700_000_000, "1.7B"), (9_000_000_000, "9B"),
      (35_200_000_000, "35B")],
 )  # fmt: skip
-def test_parameters_are_rounded_to_millions_or_billions(number: int, text: str) -> None:
+def test_parameters_are_rounded_to_their_unit(number: int, text: str) -> None:
     assert figures.parameters(number) == text
 
 
