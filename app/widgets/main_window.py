@@ -167,6 +167,8 @@ class MainWindow(QMainWindow):
         if value.selected_conversation is not None:
             position = ScrollPosition(value.read_message, value.read_offset)
             self.pane.transcript.leave_at(value.selected_conversation, position)
+        # After a crash there is no position, and the next start shows the end of the conversation.
+        self._core.preferences.change(read_message="", read_offset=0)
 
     def _split(self) -> tuple[QSplitter, QWidget]:
         """Make the splitter of the window and its right part, which is empty.

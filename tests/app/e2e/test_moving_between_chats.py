@@ -7,6 +7,7 @@ from PySide6.QtGui import QKeySequence
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMenu
 
+from app.settings import load_settings
 from app.viewmodels.transcript import ScrollPosition
 from app.widgets.commands import CommandId
 from tests.app.conftest import MakeStage
@@ -123,6 +124,25 @@ def test_answer_that_ended_out_of_sight_in_an_earlier_run_opens_at_its_start(
     again.rig.library.select(away)
     again.settle()
     assert again.pane.transcript.position == ScrollPosition(there, 0)
+
+
+def test_chat_opens_at_its_end_after_a_crash_of_a_run_that_began_at_an_earlier_place(
+    make_stage: MakeStage,
+) -> None:
+    stage = make_stage()
+    stage.chat("One", "Yes.\n\n" * 60)
+    stage.pane.view.verticalScrollBar().setValue(0)
+    stage.close()
+    ended = load_settings(stage.rig.settings_path).settings
+    again = make_stage(settings=ended)
+    again.wait_until(lambda: again.pane.view.verticalScrollBar().maximum() > 0)
+    assert again.pane.view.verticalScrollBar().value() == 0
+    at_crash = again.core.preferences.value
+    again.close()
+    last = make_stage(settings=at_crash)
+    bar = last.pane.view.verticalScrollBar()
+    last.wait_until(lambda: bar.maximum() > 0)
+    assert bar.value() == bar.maximum()
 
 
 def test_zoom_enlarges_the_window_and_brings_it_back(stage: Stage) -> None:
