@@ -37,7 +37,8 @@ def preview_text(
         line = words.EMPTY if is_complete and preview.is_whole else _wait_line(stage, num_to_read)
         return PreviewText(line, is_complete=is_complete)
     shown = text if preview.is_whole else words.cut(text)
-    return PreviewText(_heading(preview), shown, is_complete)
+    heading = _heading(preview)
+    return PreviewText(heading if is_complete else words.unfinished(heading), shown, is_complete)
 
 
 def _heading(preview: Preview) -> str:

@@ -33,7 +33,12 @@ def refused(title: str, cause: str) -> str:
 
 def cut(text: str) -> str:
     """Return the beginning of a longer answer."""
-    return f"{text}…"
+    return f"{text} …" if text.endswith((".", "!", "?")) else f"{text}…"
+
+
+def unfinished(heading: str) -> str:
+    """Return the heading of a preview that is still being written."""
+    return f"{heading.removesuffix(':')} (still being written):"
 
 
 def spoken(line: str, text: str) -> str:

@@ -111,7 +111,7 @@ def test_answer_begins_with_the_preview_on_show(make_stage: MakeStage) -> None:
     previewed = stage.engine.previewed[-1]
     stage.engine.finish_preview(SEEN)
     stage.settle()
-    assert (pane(stage).line, pane(stage).text) == (words.BEGINS, f"{SEEN}…")
+    assert (pane(stage).line, pane(stage).text) == (words.BEGINS, f"{SEEN} …")
     send_edit(stage)
 
     request = stage.engine.running
@@ -261,6 +261,7 @@ def test_wait_has_its_reason_and_an_interrupted_preview_keeps_its_text(
     stage.engine.write_preview("A", num_tokens=1)
     stage.settle()
     assert pane(stage).text == "A boat floats…"
+    assert pane(stage).line == "The answer would begin (still being written):"
     stage.engine.write_preview("A boat floats well", num_tokens=4)
     stage.settle()
     assert pane(stage).text == "A boat floats well…"
@@ -271,7 +272,7 @@ def test_thinking_is_named(make_stage: MakeStage) -> None:
     begin_edit(stage)
     stage.engine.finish_preview("", reasoning="A boat is meant.")
     stage.settle()
-    assert (pane(stage).line, pane(stage).text) == (words.THINKS, "A boat is meant.…")
+    assert (pane(stage).line, pane(stage).text) == (words.THINKS, "A boat is meant. …")
     send_edit(stage)
     assert stage.engine.running is not None
     assert stage.engine.running.messages[-1].reasoning == "A boat is meant."
@@ -313,7 +314,7 @@ def test_editor_with_a_long_preview_is_whole_and_the_preview_is_announced_once(
     text = "A boat floats on the sea and has a long way to go. " * 20
     stage.engine.finish_preview(text)
     stage.settle()
-    assert said == [f"{words.BEGINS} {text.strip()}…"]
+    assert said == [f"{words.BEGINS} {text.strip()} …"]
 
     text = field(stage)
     assert text.viewport().rect().intersects(text.cursorRect())
