@@ -24,6 +24,7 @@ from engine.cache.positions import ConversationCaches, shift_of
 from engine.cache.trees import tree_bytes
 from engine.chat.pictures import PictureTokens
 from engine.errors import PictureError, TokenizerError
+from engine.models.attention import begin_pass
 from engine.models.mtp import DrawDraft, HeadState, ModelWithHead
 from engine.models.quantised_kv import KvQuantisation, quantise
 from engine.picture_ids import has_pictures, picture_spans, position_shift
@@ -84,7 +85,7 @@ class ModelAdapter:
     def feed(self, token_ids: Sequence[int], caches: list[object]) -> mx.array:
         """Feed tokens and pictures to the model, as the continuation of the tokens in the caches.
 
-        A picture gets a pass of its own, and so does the text between two pictures.
+        A picture gets passes of its own, and so does the text between two pictures.
 
         Returns:
             Lazy logits of shape (L, V).
@@ -115,12 +116,16 @@ class ModelAdapter:
     def _feed_picture(self, token_ids: Sequence[int], caches: list[object]) -> mx.array:
         if self._vision is None:
             raise PictureError.of_blind_model()
-        logits = self.read_picture(self._vision.take(token_ids), caches)
+        logits: list[mx.array] = []
+        for part in self._vision.take(token_ids).parts():
+            if logits:
+                begin_pass(caches)
+            logits.append(self.read_picture(part, caches)[0])
         cast("ConversationCaches", caches).shift = shift_of(caches) + position_shift(token_ids)
-        return logits[0]
+        return mx.concatenate(logits)
 
     def read_picture(self, picture: EncodedPicture, caches: Sequence[object]) -> mx.array:
-        """Feed a picture to one row. Return lazy logits of shape (1, L, V)."""
+        """Feed a picture or a part of it to one row. Return lazy logits of shape (1, L, V)."""
         with self.placed(shift_of(caches), picture):
             inputs = self.inputs_of(picture)
             return self._model(stand_in_ids(picture), cache=caches, **inputs)

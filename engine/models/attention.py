@@ -27,6 +27,7 @@ from typing import Any, cast
 import mlx.core as mx
 from mlx_lm.models import base
 
+from engine.cache.layout import leaves_of
 from engine.cache.trees import arrays_in, map_arrays
 
 # Highest number of scores (queries x keys x heads) in one block. Two CPU cores compute a block of
@@ -37,25 +38,54 @@ _MAX_SCORES_GPU = 1 << 28
 _attend = cast("Callable[..., mx.array]", base.scaled_dot_product_attention)
 _NAME = _attend.__name__
 
-# Dictionaries that attention fills, one for each active `watched` context.
-_watching: list[dict[int, list[mx.array]]] = []
+
+class Watched:
+    """The parts of passes: lazy arrays, each of which depends only on those before it."""
+
+    def __init__(self) -> None:
+        # Key: id() of a layer's cache. Value: the results of attention in the newest pass, one per block, of
+        # shape (B, H, block, D). If several layers share a cache, those of the first layer.
+        self.blocks: dict[int, list[mx.array]] = {}
+        self._earlier: list[list[mx.array]] = []  # parts of the passes before the newest
+
+    def begin_pass(self, caches: Sequence[object]) -> None:
+        """Begin another pass over the same caches."""
+        # A cache assigns to slices of its arrays, which then are those of the next pass. stop_gradient
+        # returns another object for an array of this pass.
+        self._earlier += [[mx.stop_gradient(x) for x in part] for part in self._newest(caches)]
+        self.blocks = {}
+
+    def parts(self, caches: Sequence[object]) -> list[list[mx.array]]:
+        """Return the parts of all passes: the arrays of each layer's cache, then its attention."""
+        return [*self._earlier, *self._newest(caches)]
+
+    def _newest(self, caches: Sequence[object]) -> list[list[mx.array]]:
+        parts: list[list[mx.array]] = []
+        for leaf in leaves_of(caches):
+            parts.append(list(arrays_in(vars(leaf))))
+            parts.extend([block] for block in self.blocks.get(id(leaf), ()))
+        return parts
+
+
+# The objects of all active `watched` contexts.
+_watching: list[Watched] = []
 
 
 @contextmanager
-def watched() -> Generator[dict[int, list[mx.array]]]:
-    """Collect the results of attention in a forward pass that is built inside the with block.
-
-    Yields:
-        A dictionary that the pass fills. Key: id() of a layer's cache. Value: list of lazy results,
-        one per block, of shape (B, H, block, D). If several layers share a cache, the value has
-        only the results of the first layer.
-    """
-    outputs: dict[int, list[mx.array]] = {}
-    _watching.append(outputs)
+def watched() -> Generator[Watched]:
+    """Collect the parts of the passes that are built inside the with block."""
+    parts = Watched()
+    _watching.append(parts)
     try:
-        yield outputs
+        yield parts
     finally:
-        _watching.remove(outputs)
+        _watching.remove(parts)
+
+
+def begin_pass(caches: Sequence[object]) -> None:
+    """Let the active contexts know that another pass over the same caches begins."""
+    for one in _watching:
+        one.begin_pass(caches)
 
 
 class Rows:
@@ -74,14 +104,14 @@ def _attend_in_pieces(
     """Compute attention row by row for a batch, and block by block otherwise.
 
     This is the replacement for mlx-lm's function, with the same arguments. Models call it once per
-    attention layer in each pass. The replacement adds the result of each block to the dictionaries
-    of all active `watched` contexts.
+    attention layer in each pass. The replacement adds the result of each block to all active
+    `watched` contexts.
     """
     if isinstance(keys, Rows):
         return _attend_by_row(queries, keys, values, cache, scale, mask, **options)
     blocks = _attend_in_blocks(queries, keys, values, cache, scale, mask, **options)
-    for outputs in _watching:
-        outputs.setdefault(id(cache), blocks)
+    for one in _watching:
+        one.blocks.setdefault(id(cache), blocks)
     return blocks[0] if len(blocks) == 1 else mx.concatenate(blocks, axis=2)
 
 

@@ -24,6 +24,8 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import mlx.core as mx
 
+from engine.vision.tower import TokenGrid
+
 
 class Op(StrEnum):
     """The kinds of commands. The comment of each kind lists the items that follow it."""
@@ -109,8 +111,7 @@ class StageMessage:
     # Reports of the followers, by rank.
     reports: dict[int, dict[str, Any]] = field(default_factory=dict[int, dict[str, Any]])
     arrays: tuple[mx.array, ...] = ()
-    # Rows and columns of the picture that the pass reads; None for text
-    grid: tuple[int, int] | None = None
+    grid: TokenGrid | None = None  # of the picture that the pass reads; None for text
 
     def has(self, op: Op) -> bool:
         return any(command[0] == op for command in self.commands)
@@ -141,7 +142,7 @@ class Encoded:
             commands,
             token_ids,
             {int(rank): report for rank, report in reports},
-            grid=None if grid is None else (int(grid[0]), int(grid[1])),
+            grid=None if grid is None else TokenGrid(*map(int, grid)),
         )
         wanted = expected(message)
         known = all(name in _DTYPES for _, name in forms)

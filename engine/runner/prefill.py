@@ -19,16 +19,15 @@ must abandon the lease or cut the caches back, because the caches may not hold t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import mlx.core as mx
 
 from engine.cache.holdings import Lease
-from engine.cache.layout import leaves_of
 from engine.cache.points import PointKind
 from engine.cache.prefix_cache import PrefixCache
 from engine.cache.trees import arrays_in
-from engine.models.attention import watched
+from engine.models.attention import Watched, watched
 from engine.models.loader import LoadedModel
 from engine.picture_ids import PICTURE_ID, has_pictures
 from engine.runner.chunks import Chunk
@@ -156,7 +155,7 @@ class Prefill:
             self._capture(kind, None)
             # Replace a running computation by one that also has the new snapshot. Its other parts
             # may be computed already and then cost nothing.
-            self._computation = self._compute({})
+            self._computation = self._compute(Watched())
         if self._computation is not None:
             self._computation.compute_parts()
 
@@ -186,7 +185,7 @@ class Prefill:
         self._cache.reserve_tokens(self.lease, room)
         chunk = self.chunks.pop(0)
         token_ids = self._token_ids[self.fed : chunk.end]
-        with watched() as attended:
+        with watched() as found:
             logits = self._model.adapter.forward(token_ids, self.lease.hot.caches)
         self.lease.hot.commit(token_ids)
         self._logits = logits if chunk.kind is PointKind.PROMPT else None
@@ -196,20 +195,17 @@ class Prefill:
         self._is_ahead = bool(self.chunks) and seconds == math.inf and self._send_ahead()
         # Divide attention into blocks only for steps with a time limit. On a small model, keeping
         # the attention outputs makes a pass take a tenth longer.
-        return self._compute(attended if seconds < math.inf else {})
+        return self._compute(found if seconds < math.inf else Watched())
 
     def _send_ahead(self) -> bool:
         token_ids = self._token_ids[self.fed : self.chunks[0].end]
         return self._model.adapter.send_ahead(token_ids, self.lease.hot.caches)
 
-    def _compute(self, attended: Mapping[int, list[mx.array]]) -> Computation:
-        """Return the computation of a pass, divided into layer caches and attention blocks."""
-        parts: list[list[mx.array]] = []
-        for leaf in leaves_of(self.lease.hot.caches):
-            parts.append(list(arrays_in(vars(leaf))))
-            parts.extend([block] for block in attended.get(id(leaf), ()))
+    def _compute(self, watched: Watched) -> Computation:
+        """Return the computation of a chunk, divided into layer caches and attention blocks."""
         points = self.lease.snapshots
         # Compute the newest snapshot with the pass. A lazy snapshot would keep all its input arrays
         # in memory.
         kept = (points[-1].states, points[-1].logits) if points else ()
-        return Computation([*parts, list(arrays_in((kept, self._logits)))])
+        last = list(arrays_in((kept, self._logits)))
+        return Computation([*watched.parts(self.lease.hot.caches), last])

@@ -31,6 +31,7 @@ from engine.vision.tower import (
     Patches,
     PictureLength,
     SiglipAttention,
+    TokenGrid,
     TowerModule,
     import_part,
     patch_bytes,
@@ -77,7 +78,8 @@ class GemmaTower:
         width = embeddings.shape[-1]
         factor = mx.array(width**0.5, mx.bfloat16).astype(embeddings.dtype)
         side = round(self._num_tokens**0.5)
-        return EncodedPicture(embeddings / factor, (side, side)), attend.results
+        grid = TokenGrid(side, side)
+        return EncodedPicture(embeddings / factor, grid, sees_ahead=True), attend.results
 
     def pass_bytes(self, num_tokens: int) -> int:  # noqa: ARG002 (of the interface)
         """Return an estimate of the memory for computing the embeddings of a picture, in bytes."""

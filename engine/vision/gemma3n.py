@@ -32,6 +32,7 @@ from engine.vision.tower import (
     PassContext,
     Patches,
     PictureLength,
+    TokenGrid,
     TowerModule,
     import_part,
     like_text,
@@ -95,7 +96,7 @@ class Gemma3nTower:
         soft = module.embed_vision(tokens * tokens.shape[-1] ** 0.5)
         end = module.embed_vision.of_token(self._end_place)
         embeddings = mx.concatenate([soft, end[None, None].astype(soft.dtype)], axis=1)
-        return EncodedPicture(embeddings, (1, self._num_tokens + 1)), parts
+        return EncodedPicture(embeddings, TokenGrid(1, self._num_tokens + 1)), parts
 
     def pass_bytes(self, num_tokens: int) -> int:  # noqa: ARG002 (of the interface)
         """Return an estimate of the memory for computing the embeddings of a picture, in bytes."""

@@ -32,6 +32,7 @@ from engine.vision.tower import (
     PassContext,
     Patches,
     PictureLength,
+    TokenGrid,
     TowerModule,
     import_part,
     patch_bytes,
@@ -83,8 +84,9 @@ class Gemma4Tower:
         embeddings = module.embed_vision(hidden)
         # The language model multiplies all embeddings by this factor, which is for those of tokens.
         factor = embeddings.shape[-1] ** 0.5
-        grid = (rows // self._pooled, columns // self._pooled)
-        return EncodedPicture(embeddings / factor, grid), attend.results
+        grid = TokenGrid(rows // self._pooled, columns // self._pooled)
+        sees_ahead = _sees_ahead(self._config)
+        return EncodedPicture(embeddings / factor, grid, sees_ahead=sees_ahead), attend.results
 
     def pass_bytes(self, num_tokens: int) -> int:
         """Return an estimate of the memory for computing the embeddings of a picture, in bytes."""
@@ -99,7 +101,7 @@ class Gemma4Tower:
     def adapt(model: nn.Module, config: Mapping[str, Any]) -> PassContext:
         """Replace the layers with a sliding window, if the tokens of a picture see each other."""
         visibility, text = Visibility(), config["text_config"]
-        if text.get("use_bidirectional_attention") == "vision":
+        if _sees_ahead(config):
             layers = cast("list[Any]", model.layers)
             layers[:] = [
                 MaskedLayer(layer, visibility, text["sliding_window"])
@@ -122,6 +124,11 @@ class Gemma4Tower:
         if not columns:
             return min(height // width, self._max_tokens), 1
         return rows, columns
+
+
+def _sees_ahead(config: Mapping[str, Any]) -> bool:
+    """Return True if the tokens of a picture see those behind them."""
+    return config["text_config"].get("use_bidirectional_attention") == "vision"
 
 
 class _Attention(nn.Module):

@@ -33,6 +33,7 @@ from engine.vision.tower import (
     Patches,
     PictureLength,
     SiglipAttention,
+    TokenGrid,
     TowerModule,
     import_part,
     like_text,
@@ -102,7 +103,7 @@ class Lfm2Tower:
             ids += [-1] * len(tokens)
             start = end
         embeddings = mx.concatenate(parts)[None]
-        grid = (1, embeddings.shape[1])
+        grid = TokenGrid(1, embeddings.shape[1])
         return EncodedPicture(embeddings, grid, control_ids=tuple(ids)), attend.results
 
     def pass_bytes(self, num_tokens: int) -> int:

@@ -33,6 +33,7 @@ from engine.vision.tower import (
     PassContext,
     Patches,
     PictureLength,
+    TokenGrid,
     TowerModule,
     import_part,
     patch_bytes,
@@ -117,7 +118,7 @@ class Llama4Tower:
         ends = mx.zeros_like(tiles[0][:1])
         embeddings = mx.concatenate([*[ends] * len(self._ends), *tiles])[mx.array(layout)][None]
         ids = tuple(self._ends[at] if at < len(self._ends) else -1 for at in layout)
-        picture = EncodedPicture(embeddings, (1, len(layout)), control_ids=ids)
+        picture = EncodedPicture(embeddings, TokenGrid(1, len(layout)), control_ids=ids)
         return picture, [*attend.results, *tiles]
 
     def pass_bytes(self, num_tokens: int) -> int:

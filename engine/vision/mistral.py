@@ -30,6 +30,7 @@ from engine.vision.tower import (
     PassContext,
     Patches,
     PictureLength,
+    TokenGrid,
     TowerModule,
     import_part,
     like_text,
@@ -90,7 +91,7 @@ class MistralTower:
         # Zeros are in the place of the embeddings of control tokens.
         lines = mx.pad(projected.reshape(rows, columns, -1), [(0, 0), (0, 1), (0, 0)])
         embeddings = lines.reshape(1, rows * (columns + 1), -1)
-        picture = EncodedPicture(embeddings, (rows, columns + 1), control_ids=ids)
+        picture = EncodedPicture(embeddings, TokenGrid(rows, columns + 1), control_ids=ids)
         return picture, attend.results
 
     def pass_bytes(self, num_tokens: int) -> int:

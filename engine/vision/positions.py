@@ -21,6 +21,8 @@ import mlx.core as mx
 from mlx import nn
 from typing_extensions import override
 
+from engine.vision.tower import TokenGrid
+
 AxesOf = Callable[[Sequence[int], int], list[int]]
 
 
@@ -29,10 +31,10 @@ class PassPositions:
 
     def __init__(self) -> None:
         self.shift = 0  # position of the next token, minus the number of tokens before it
-        self.grid: tuple[int, int] | None = None  # rows and columns; None for text
+        self.grid: TokenGrid | None = None  # None for text
 
     @contextmanager
-    def of_pass(self, shift: int, grid: tuple[int, int] | None = None) -> Generator[None]:
+    def of_pass(self, shift: int, grid: TokenGrid | None = None) -> Generator[None]:
         """Set the positions for a pass that is built inside the with block."""
         self.shift, self.grid = shift, grid
         try:
@@ -63,7 +65,7 @@ class PictureRope(nn.Module):
         first = offset + self._positions.shift
         if self._positions.grid is None:
             return self._rope(x, offset=first)
-        angles = self._angles(first, *self._positions.grid)  # shape (L, dims / 2)
+        angles = self._angles(first, self._positions.grid, x.shape[2])
         cos, sin = mx.cos(angles), mx.sin(angles)
         dims = self._rope.dims
         rotated, rest = x[..., :dims], x[..., dims:]
@@ -71,9 +73,14 @@ class PictureRope(nn.Module):
         turned = mx.concatenate([a * cos - b * sin, b * cos + a * sin], axis=-1)
         return mx.concatenate([turned.astype(x.dtype), rest], axis=-1)
 
-    def _angles(self, first: int | mx.array, rows: int, columns: int) -> mx.array:
-        row = mx.repeat(mx.arange(rows), columns)
-        column = mx.tile(mx.arange(columns), rows)
+    def _angles(self, first: int | mx.array, grid: TokenGrid, num_tokens: int) -> mx.array:
+        """Return the angles of tokens of a picture, of shape (tokens, dims / 2).
+
+        first: the position of the first of these tokens in text of the same length.
+        """
+        token = mx.arange(grid.start, grid.start + num_tokens)
+        row, column = token // grid.columns, token % grid.columns
+        first = first - grid.start  # all tokens of a picture count from its first one
         places = (mx.zeros_like(row), row, column)
         dims = self._rope.dims
         exponents = mx.arange(0, dims, 2, dtype=mx.float32) / dims

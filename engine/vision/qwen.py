@@ -29,6 +29,7 @@ from engine.vision.tower import (
     PassContext,
     Patches,
     PictureLength,
+    TokenGrid,
     TowerModule,
     import_part,
     patch_bytes,
@@ -97,11 +98,11 @@ class QwenTower:
         picture = EncodedPicture(embeddings[None], self._grid(patches), tuple(features))
         return picture, [*attend.results, *features]
 
-    def _grid(self, patches: Patches) -> tuple[int, int]:
+    def _grid(self, patches: Patches) -> TokenGrid:
         """Return the rows and columns of tokens of a picture."""
         merge = self._processor.merge_size
         _, rows, columns = patches.grid
-        return rows // merge, columns // merge
+        return TokenGrid(rows // merge, columns // merge)
 
     def pass_bytes(self, num_tokens: int) -> int:
         """Return an estimate of the memory for computing the embeddings of a picture, in bytes."""

@@ -13,11 +13,12 @@ import importlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import mlx.core as mx
 import numpy as np
@@ -39,6 +40,7 @@ _NUMBER_BYTES = 4
 # The pixels of a patch: two frames of 16 x 16 pixels with three colours, held three times while the first
 # layer reads them. Measured with 7,600 patches and a narrow tower (tests.benchmarks.picture_memory).
 _PIXELS = 3 * 2 * 3 * 16**2
+_PART_LEN = 256  # number of tokens of a picture in one pass, as in a chunk of text
 _TOWER = "vision_tower."
 _PART = "vision_model."
 _PROJECTORS = ("multi_modal_projector.", "embed_vision.")
@@ -66,21 +68,48 @@ class Patches:
     grid: tuple[int, ...]  # rows and columns of patches or tiles, as the tower needs them
 
 
+class TokenGrid(NamedTuple):
+    """The rows and columns of a picture's tokens, and the place of the first token of a part of it."""
+
+    rows: int
+    columns: int
+    start: int = 0  # number of tokens of the picture before the part
+
+
 @dataclass(frozen=True, slots=True)
 class EncodedPicture:
-    """A picture as a model gets it."""
+    """A picture as a model gets it, or a part of it that is fed in a pass of its own."""
 
     embeddings: mx.array  # lazy, of shape (1, tokens, hidden size)
-    grid: tuple[int, int]  # rows and columns of tokens
+    grid: TokenGrid
     # Features that are added behind the first layers of the language model: lazy, (tokens, hidden size)
     features: tuple[mx.array, ...] = ()
     # For each token the id of a control token, whose embedding is that of the language model, or -1.
     # () if there are none.
     control_ids: tuple[int, ...] = ()
+    # True if the tokens see those behind them too, so that all must be fed in one pass.
+    sees_ahead: bool = False
 
     @property
     def num_tokens(self) -> int:
         return self.embeddings.shape[1]
+
+    def parts(self) -> Iterator[EncodedPicture]:
+        """Yield the parts that are fed in passes of their own, of about _PART_LEN tokens.
+
+        Other answers get their next tokens between two layers of a pass. With all tokens of a large picture, a
+        layer would take as long as a whole chunk of text.
+        """
+        count = 1 if self.sees_ahead else max(1, round(self.num_tokens / _PART_LEN))
+        ends = [self.num_tokens * part // count for part in range(count + 1)]
+        for start, end in pairwise(ends):
+            yield replace(
+                self,
+                embeddings=self.embeddings[:, start:end],
+                grid=self.grid._replace(start=start),
+                features=tuple(one[start:end] for one in self.features),
+                control_ids=self.control_ids[start:end],
+            )
 
     def all_embeddings(self, model: nn.Module) -> mx.array:
         """Return the embeddings with those of the control tokens, lazily.

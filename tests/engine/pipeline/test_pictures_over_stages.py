@@ -24,7 +24,8 @@ from engine.pipeline.run import load_follower
 from engine.pipeline.split import PartOfModel
 from engine.questions import Evict, EvictWhat
 from engine.types import Message, Picture
-from engine.vision.tower import EncodedPicture, TowerModule, tower_weights
+from engine.vision import tower
+from engine.vision.tower import EncodedPicture, TokenGrid, TowerModule, tower_weights
 from tests.fakes.asking import cache_of, reply_of
 from tests.fakes.inline_engine import InlineClient
 from tests.fakes.seeing_configs import SEEING_NAMES
@@ -57,6 +58,12 @@ SPLITS = [
     ("llama4", (1, 2, 1)),
 ]
 DIVIDED = [name for name in SEEING_NAMES if name in EXACT_TYPES]
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Feed the small pictures of these tests in several passes, as large ones are."""
+    monkeypatch.setattr(tower, "_PART_LEN", 8)
 
 
 @pytest.fixture
@@ -209,7 +216,8 @@ def features_dropped(picture: EncodedPicture) -> EncodedPicture:
 
 
 def turned(picture: EncodedPicture) -> EncodedPicture:
-    return replace(picture, grid=(picture.grid[1], picture.grid[0]))
+    rows, columns, start = picture.grid
+    return replace(picture, grid=TokenGrid(columns, rows, start))
 
 
 def without_control_tokens(picture: EncodedPicture) -> EncodedPicture:

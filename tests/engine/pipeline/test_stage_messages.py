@@ -21,6 +21,7 @@ from engine.pipeline.messages import (
     required_bytes,
 )
 from engine.pipeline.run import load_follower
+from engine.vision.tower import TokenGrid
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.tiny_model import Template
 
@@ -41,7 +42,7 @@ def text(*shape: int, dtype: mx.Dtype = mx.float32) -> StageMessage:
 
 def picture(*shapes: tuple[int, ...]) -> StageMessage:
     arrays = tuple(mx.zeros(shape) for shape in shapes)
-    return StageMessage([FEED], [[-1] * 6], arrays=arrays, grid=(2, 3))
+    return StageMessage([FEED], [[-1] * 6], arrays=arrays, grid=TokenGrid(2, 3, 6))
 
 
 def test_message_with_the_arrays_of_its_pass_is_accepted(follower: Follower) -> None:
@@ -49,7 +50,7 @@ def test_message_with_the_arrays_of_its_pass_is_accepted(follower: Follower) -> 
 
     found = Encoded.of(picture(hidden, *features).encoded(), follower.expected)
 
-    assert found.message.grid == (2, 3)
+    assert found.message.grid == TokenGrid(2, 3, 6)
     assert [form.shape for form in found.forms] == [hidden, *features]
     Encoded.of(text(*hidden, dtype=mx.bfloat16).encoded(), follower.expected)
     Encoded.of(StageMessage([[Op.REPORT]]).encoded(), follower.expected)
@@ -94,7 +95,9 @@ def test_message_of_an_impossible_length_is_refused(num_bytes: int) -> None:
 def test_stage_of_a_model_that_does_not_see_refuses_a_picture(tiny_model: TinyModel) -> None:
     folder = tiny_model("deep_llama", Template.KEEPING)
     first = load_follower(folder, (2, 2), 1, CONFIG, lambda _done, _total: None)
-    message = StageMessage([FEED], [[-1] * 6], arrays=(mx.zeros((1, 6, 64)),), grid=(2, 3))
+    message = StageMessage(
+        [FEED], [[-1] * 6], arrays=(mx.zeros((1, 6, 64)),), grid=TokenGrid(2, 3, 6)
+    )
 
     with pytest.raises(StageMessageError, match="another stage sends"):
         Encoded.of(message.encoded(), first.expected)
@@ -106,7 +109,7 @@ def test_first_stage_gets_the_embeddings_of_a_picture_with_all_features(
     folder = seeing_model("qwen3_vl", Template.KEEPING)
     first = load_follower(folder, (1, 2), 1, CONFIG, lambda _done, _total: None)
 
-    wanted = first.expected(StageMessage([FEED], [[-1] * 6], grid=(2, 3)))
+    wanted = first.expected(StageMessage([FEED], [[-1] * 6], grid=TokenGrid(2, 3, 6)))
 
     features = [ArrayForm((6, 64), mx.float32)] * 2
     assert wanted == [ArrayForm((1, 6, 64), mx.float32), *features]
