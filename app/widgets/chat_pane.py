@@ -95,10 +95,12 @@ class ChatPane(QWidget):
         self.unseen = UnseenPictures(core, self.get_models_requested, card_area)
         self.queued = QueuedMessage(theme, card_area)
         self.answers_line = AnswersLine(core, self.reading, card_area)
-        self.composer = Composer(theme, self.view.pictures, self)
+        self.composer = Composer(theme, self.view.shelves.pictures, self)
         CostTips(core, self.view, self.composer.thinking)
         Previewing(core, self.view.editor_host)
-        pictures = PictureActions(theme, self.view.pictures, core.attachments.make_full, self)
+        pictures = PictureActions(
+            theme, self.view.shelves.pictures, core.attachments.make_full, self
+        )
         self.attaching = Attaching(
             core,
             self.composer,

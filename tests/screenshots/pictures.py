@@ -46,12 +46,12 @@ def _see(stage: Stage) -> None:
 def _attach(stage: Stage, number: int) -> None:
     stage.core.chat.set_attachments(stage.current, tuple(_pictures(stage, number)))
     stage.settle()
-    stage.wait_until(lambda: stage.pane.view.pictures.is_idle)
+    stage.wait_until(lambda: stage.pane.view.shelves.pictures.is_idle)
 
 
 def _arrived(stage: Stage) -> None:
     stage.wait(SHORT_MS)
-    stage.wait_until(lambda: stage.pane.view.pictures.is_idle)
+    stage.wait_until(lambda: stage.pane.view.shelves.pictures.is_idle)
 
 
 def in_composer(fill: Fill, number: int, stage: Stage) -> None:

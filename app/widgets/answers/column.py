@@ -91,12 +91,12 @@ class AnswerColumn(QGroupBox):
 
     def texts_to_compare(self) -> Sequence[str]:
         """Return the texts of the answer's rows."""
-        return self.view.texts_to_compare(self.item.key)
+        return self.view.word_marks.texts(self.item.key)
 
     def mark_words(self, spans: Sequence[Sequence[Span]]) -> None:
         """Underline spans of each text of texts_to_compare(). () removes all underlines."""
         ranges = [[Range(begin, end) for begin, end in row] for row in spans]
-        self.view.mark_words(self.item.key, ranges)
+        self.view.word_marks.mark(self.item.key, ranges)
 
     def _build(self) -> None:
         top = QHBoxLayout()

@@ -2,8 +2,8 @@
 
 A message consists of rows. The view paints the rows itself, without widgets or a QTextDocument.
 Only visible rows are laid out, so a conversation of thousands of messages opens in milliseconds.
-The cost of adding streamed text does not grow with the length of the answer. When items or text
-change, the view lays out the visible messages (ScrollAnchor), moves child widgets, and repaints.
+The cost of adding streamed text does not grow with the length of the answer. The view makes the
+parts and connects them. When items or text change, it calls Reflow, which lays out and repaints.
 """
 
 from __future__ import annotations
@@ -47,10 +47,7 @@ from app.widgets.transcript.input.mouse import MouseFilter
 from app.widgets.transcript.input.pointer import Pointer
 from app.widgets.transcript.input.target_focus import TargetFocus
 from app.widgets.transcript.jump import JumpButton
-from app.widgets.transcript.layout.idle import IdleWork, ThinkingTick
 from app.widgets.transcript.layout.placement import ScrollAnchor
-from app.widgets.transcript.layout.scroll import NEAR_END
-from app.widgets.transcript.layout.selection import FIRST_PLACE, Caret
 from app.widgets.transcript.layout.stack import (
     BOTTOM_MARGIN,
     MessageStack,
@@ -59,12 +56,12 @@ from app.widgets.transcript.layout.stack import (
 from app.widgets.transcript.layout.text_selection import TextSelection
 from app.widgets.transcript.messages.body import RowKit
 from app.widgets.transcript.painting import TranscriptPainter
+from app.widgets.transcript.reflow import Reflow
 from app.widgets.transcript.rows.find_matches import FindMatches
 from app.widgets.transcript.rows.formula_shelf import FormulaShelf
 from app.widgets.transcript.rows.layout_cache import LayoutCache
 from app.widgets.transcript.rows.look import Look, PaperLook
 from app.widgets.transcript.rows.picture_shelf import PictureShelf
-from app.widgets.transcript.rows.ranges import Range
 from app.widgets.transcript.rows.row import Target
 from app.widgets.transcript.rows.shelves import Shelves
 from app.widgets.transcript.search.find_controller import FindController
@@ -135,19 +132,19 @@ class TranscriptView(QAbstractScrollArea):
         selection = self.selection = TextSelection(stack, self)
         finder = MatchFinder(stack, self._kit.matches)
         self.find_controller = FindController(stack, finder, placement, selection, bar)
-        self._marks = WordMarks(stack, self._kit.matches)
+        self.word_marks = WordMarks(stack, self._kit.matches, canvas)
         pointer = self._pointer = Pointer(stack, placement, selection, self)
         focus = self._focus = TargetFocus(stack, placement, pointer, canvas.height)
         self._painter = TranscriptPainter(stack, placement, pointer, selection, focus)
         clicks = self.click_actions = ClickActions(stack, placement, pointer, selection, open_url)
-        canvas.reader = MessageReader(stack, placement, canvas, clicks, focus, self._reveal)
+        self._jump = JumpButton(theme, canvas)
+        self.editor_host = EditorHost(stack, theme, canvas)
+        reflow = self._reflow = Reflow(stack, placement, canvas, self.editor_host, self._jump)
+        show = reflow.show_message
+        canvas.reader = MessageReader(stack, placement, canvas, clicks, focus, show)
         self._menu = ContextMenu(stack, placement, clicks, selection, self.quoted.emit)
         self._keys = Keys(placement, selection, self.jump_to_start, self.jump_to_latest, focus)
         self._mouse = MouseFilter(pointer, self)
-        self._jump = JumpButton(theme, canvas)
-        self.editor_host = EditorHost(self._stack, theme, self.viewport())
-        self._idle = IdleWork(self._stack, self)
-        self._tick = ThinkingTick(self._stack, self)
         self._build()
         self._connect()
 
@@ -172,7 +169,7 @@ class TranscriptView(QAbstractScrollArea):
         # Leave the focus in the list, whose arrow keys show one chat after the other.
         self._show(takes_focus=not isinstance(QApplication.focusWidget(), QAbstractItemView))
         if self._placement.opened():
-            self._reflow()
+            self._reflow.lay_out()
 
     def set_items(self, items: Sequence[TranscriptItem]) -> None:
         """Replace the shown messages, for example after a new question or a switch of branches."""
@@ -212,8 +209,7 @@ class TranscriptView(QAbstractScrollArea):
         for delta in self._buffer.take_deltas():
             changed |= self._stack.append_delta(delta.key, delta.channel, delta.text)
         if changed:
-            self._shift()
-            self._paint_end()
+            self._reflow.show_growth()
             self._buffer.spent(perf_counter() - started)
 
     def scroll_position(self) -> ScrollPosition | None:
@@ -223,26 +219,12 @@ class TranscriptView(QAbstractScrollArea):
     def jump_to_start(self) -> None:
         """Scroll to the first message."""
         self._placement.to_start()
-        self._reflow()
+        self._reflow.lay_out()
 
     def jump_to_latest(self) -> None:
         """Scroll to the end, and keep the end in view until the user scrolls up."""
         self._placement.jump()
-        self._reflow()
-
-    def texts_to_compare(self, key: str) -> tuple[str, ...]:
-        """Return the texts of the rows of a message, without its reasoning. Parse it if needed."""
-        return self._marks.texts(key)
-
-    @property
-    def marked_words(self) -> Sequence[Sequence[Range]]:
-        """The marked ranges of each text of texts_to_compare(); () without marks."""
-        return self._marks.ranges
-
-    def mark_words(self, key: str, marks: Sequence[Sequence[Range]]) -> None:
-        """Mark ranges of each row of a message: see texts_to_compare(). () removes all marks."""
-        self._marks.mark(key, marks)
-        self.viewport().update()
+        self._reflow.lay_out()
 
     def keep_free(self, height: int) -> None:
         """Let the transcript end above this height, which another widget covers. 0: none does.
@@ -253,7 +235,7 @@ class TranscriptView(QAbstractScrollArea):
         if margin != self._stack.bottom_margin:
             self._placement.resized()
             self._stack.bottom_margin = margin
-            self._reflow()
+            self._reflow.lay_out()
 
     def set_zoom(self, zoom: float) -> None:
         """Scale the whole transcript by a factor from 0.8 to 2.0."""
@@ -266,11 +248,6 @@ class TranscriptView(QAbstractScrollArea):
         formulas, pictures = self.shelves.formulas, self.shelves.pictures
         look = PaperLook(self._theme, formulas, pictures, page_height)
         return replace(self._kit, look=look, cache=LayoutCache(), matches=FindMatches())
-
-    @property
-    def pictures(self) -> PictureShelf:
-        """The thumbnails, which the composer shows too."""
-        return self.shelves.pictures
 
     def text_of(self, key: str) -> str:
         """Return the text of a message, without streamed text that is not shown yet."""
@@ -291,87 +268,19 @@ class TranscriptView(QAbstractScrollArea):
     def statistics(self) -> TranscriptStatistics:
         """Return statistics of the layout work, for tests and benchmarks."""
         is_idle = (
-            not self._idle.is_active
+            not self._reflow.idle.is_active
             and self.shelves.formulas.is_idle
             and self.shelves.pictures.is_idle
         )
         return self._stack.statistics(is_idle=is_idle)
 
-    # Layout and repainting.
-
     def _show(self, *, takes_focus: bool = True) -> None:
         """Update the editor, the layout and the painting after the items have changed."""
         edited = self.editor_host.sync(self._kit.look, takes_focus=takes_focus)
-        if edited is not None:  # an editor has opened: scroll to it unless it is visible
-            self._reveal_editor(edited)
-        self._reflow()
-
-    def _reveal_editor(self, index: int) -> None:
-        height = self._stack.layouts[index].content.editor_size.height()
-        self._placement.reveal_editor(index, height)
-
-    def _follow_editor(self) -> None:
-        """Scroll to the end of the editor, which has grown."""
-        index = self._stack.index_of(self.editor_host.key)
-        if index is not None:
-            self._reveal_editor(index)
-            self._reflow()
-
-    def _reflow(self, *, parses: bool = True) -> None:
-        """Lay out the visible messages and repaint the whole viewport."""
-        self._stack.resize(self._placement.column_width)
-        self._settle(parses=parses)
-        self.viewport().update()
-
-    def _shift(self) -> None:
-        """Lay out the visible messages. If the text moved, scroll or repaint the viewport."""
-        moved, viewport = self._settle(), self.viewport()
-        if moved is None or not viewport.devicePixelRatio().is_integer():
-            viewport.update()
-        elif moved:
-            viewport.scroll(0, moved)
-            self._place_widgets()  # viewport.scroll() also moved the child widgets: move them back
-
-    def _settle(self, *, parses: bool = True) -> int | None:
-        """Lay out the visible messages. Return the pixels by which the text moved, or None."""
-        moved = self._placement.lay_out_visible(parses=parses)
-        self._place_widgets()
-        self._pointer.refresh()
-        self._focus.refresh()
-        self._tick.update()
-        self.find_controller.touch()
-        self._idle.start(self._stack.at(self._placement.top))
-        return moved
-
-    def _place_widgets(self) -> None:
-        self.editor_host.place(self._placement.column_left, self._placement.top)
-        self._jump.place(self._placement.column_left, self._placement.column_width)
-        is_far = self._placement.distance_to_end > 2 * NEAR_END
-        self._jump.setVisible(is_far and self._jump.has_room)
-
-    def _paint_end(self) -> None:
-        """Repaint the viewport from the topmost change in the last message down to the bottom."""
-        y, viewport = self._placement.changed_from(len(self._stack) - 1), self.viewport()
-        viewport.update(0, y, viewport.width(), viewport.height() - y)
-
-    def _on_measured(self, first: int, last: int) -> None:
-        height = self.viewport().height()
-        visible = self._stack.visible(self._placement.top, height)
-        measured = (index for index in visible if first <= index <= last)
-        if any(self._placement.changed_from(index) < height for index in measured):
-            self._reflow(parses=False)  # do not parse here: the idle work has just parsed a slice
+        if edited is None:
+            self._reflow.lay_out()
         else:
-            self._placement.update_bar()
-            self._place_widgets()
-            self.find_controller.touch()
-
-    def _reveal(self, message: int) -> None:
-        self._placement.reveal(Caret(message, FIRST_PLACE))
-        self._reflow()
-
-    def _on_formulas(self) -> None:
-        if self._stack.remeasure():
-            self._reflow(parses=False)
+            self._reflow.show_editor(edited)
 
     # Set-up, called once by the constructor.
 
@@ -386,20 +295,19 @@ class TranscriptView(QAbstractScrollArea):
     def _connect(self) -> None:
         self._theme.changed.connect(self._apply_look)
         self._buffer.due.connect(self.flush)
-        self.find_controller.chosen.connect(self._reflow)
-        self.click_actions.folded.connect(self._reflow)
+        self._reflow.laid_out.connect(self._pointer.refresh)
+        self._reflow.laid_out.connect(self._focus.refresh)
+        self._reflow.laid_out.connect(self.find_controller.touch)
+        self._reflow.measured.connect(self.find_controller.touch)
+        self.find_controller.chosen.connect(self._reflow.lay_out)
+        self.click_actions.folded.connect(self._reflow.lay_out)
         self._pointer.changed.connect(self.viewport().update)
         self._focus.moved.connect(self.focus_moved)
         self._mouse.tip_shown.connect(self.tip_shown)
         self._focus.moved.connect(self._canvas.announce_focus)
         self._jump.entered.connect(self._pointer.leave)
         self._jump.clicked.connect(self.jump_to_latest)
-        self.editor_host.size_changed.connect(self._reflow)
-        self.editor_host.grown.connect(self._follow_editor)
-        self._idle.measured.connect(self._on_measured)
-        self._idle.colored.connect(self.viewport().update)
-        self._tick.ticked.connect(self._reflow)
-        self.shelves.formulas.arrived.connect(self._on_formulas)
+        self.shelves.formulas.arrived.connect(self._reflow.remeasure)
         self.shelves.pictures.arrived.connect(self.viewport().update)
         if not self._owns_shelves:
             return
@@ -416,33 +324,34 @@ class TranscriptView(QAbstractScrollArea):
     def _apply_look(self) -> None:
         self._kit.look = self._make_look()
         self._kit.cache.clear()
-        self._idle.unfinished.clear()
+        self._reflow.idle.unfinished.clear()
         self._stack.rebuild_rows()
-        self._marks.restore()
+        self.word_marks.restore()
         self.editor_host.set_look(self._kit.look)
-        self._reflow()
+        self._reflow.lay_out()
 
     # Overridden methods of Qt.
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self.viewport())
-        self._painter.paint(painter, event.rect(), self._kit.look, self._idle.unfinished)
+        unfinished = self._reflow.idle.unfinished
+        self._painter.paint(painter, event.rect(), self._kit.look, unfinished)
         painter.end()
-        if self._idle.unfinished:
-            self._idle.start(self._stack.at(self._placement.top))
+        if unfinished:
+            self._reflow.start_idle_work()
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._placement.resized()
-        self._reflow()
+        self._reflow.lay_out()
 
     @override
     def scrollContentsBy(self, dx: int, dy: int) -> None:
         if not self._placement.moving:
             self._placement.scrolled(self._placement.top + dy)
-            self._shift()
+            self._reflow.shift()
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:

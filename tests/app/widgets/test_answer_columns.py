@@ -71,7 +71,7 @@ def begun(stage: Stage) -> list[AnswerColumn]:
 
 
 def marked(column: AnswerColumn) -> list[Range]:
-    return [one for row in column.view.marked_words for one in row]
+    return [one for row in column.view.word_marks.ranges for one in row]
 
 
 def shown_texts(stage: Stage) -> list[str]:

@@ -315,7 +315,7 @@ def test_files_beside_a_picture_keep_their_own_sizes(
 
 def test_thumbnail_is_painted_in_the_chip(stage: Stage, photo: Path) -> None:
     drop(stage, photo)
-    stage.wait_until(lambda: stage.pane.view.pictures.is_idle)
+    stage.wait_until(lambda: stage.pane.view.shelves.pictures.is_idle)
     image = chips(stage)[0].grab().toImage()
     before = image.pixelColor(QPoint(22, 8))
     assert before.hue() in range(190, 230)  # the sky

@@ -102,7 +102,7 @@ def test_missing_thumbnail_is_said_and_the_row_keeps_its_height(stage: Stage) ->
     put(stage, picture)
     stage.send("What is this?")
     stage.answer("Hills.")
-    stage.wait_until(lambda: stage.pane.view.pictures.is_idle)
+    stage.wait_until(lambda: stage.pane.view.shelves.pictures.is_idle)
     assert rows(stage)[0].height == 240
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from PySide6.QtWidgets import QWidget
+
 from app.widgets.transcript.layout.selection import LAST_PLACE
 from app.widgets.transcript.layout.stack import MessageStack
 from app.widgets.transcript.messages.places import BODY, Place
@@ -15,9 +17,10 @@ from app.widgets.transcript.rows.row import TranscriptRow
 class WordMarks:
     """Marks words in the rows of one message. The rows paint them like matches of a search."""
 
-    def __init__(self, stack: MessageStack, matches: FindMatches) -> None:
+    def __init__(self, stack: MessageStack, matches: FindMatches, canvas: QWidget) -> None:
         self._stack = stack
         self._matches = matches
+        self._canvas = canvas
         self._key = ""  # key of the message with marks
         self.ranges: Sequence[Sequence[Range]] = ()  # marks of each row of texts(), or ()
 
@@ -29,6 +32,7 @@ class WordMarks:
         """Mark these ranges, one sequence for each row of texts(). () removes all marks."""
         self._key, self.ranges = key, ranges
         self.restore()
+        self._canvas.update()
 
     def restore(self) -> None:
         """Mark the ranges in the present rows, which replace those that had the same texts."""
