@@ -103,10 +103,10 @@ class MainWindow(QMainWindow):
             lambda: core.turns.num_writing,
             lambda: core.turns.num_waiting,
             lambda: core.server.num_open,
-            lambda: self.pane.transcript.edited_titles,
+            lambda: self.pane.transcript.edits.titles,
             lambda: core.preferences.value.confirm_quit,
         )
-        self._quitting.accepted.connect(self.pane.transcript.drop_edits)
+        self._quitting.accepted.connect(self.pane.transcript.edits.drop)
         ChatCommands(core, self.pane, self.commands)
         self.switching = Switching(theme, core, self.commands, self.pane.focus_text, self)
         self.sidebar = Sidebar(theme, core, origin, self.commands, self._splitter)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication
 
 from app.controllers.chat import ChatController
@@ -10,14 +10,13 @@ from app.controllers.desk import Desk
 from app.controllers.library import LibraryController
 from app.controllers.quote_search import QuoteSearch
 from app.controllers.turns import Turns
-from app.conversation.tree import DraftEdit, NodeId, shown_path
-from app.theme.tokens import Millis
+from app.conversation.tree import NodeId
 from app.viewmodels.items import TranscriptItems, column_item, with_folder, with_quotes
 from app.viewmodels.state_line import Planned
 from app.viewmodels.transcript import ItemStatus, ScrollPosition, TranscriptItem
+from app.widgets.transcript.draft_edits import DraftEdits
 from app.widgets.transcript.editor.editor import TypedEdit
 from app.widgets.transcript.rows.row import RowAction
-from app.widgets.transcript.rows.utf16 import Utf16Units
 from app.widgets.transcript.view import TranscriptView
 from engine.types import Channel, ConversationId, Role
 
@@ -60,10 +59,7 @@ class TranscriptBinding(QObject):
         self._items_of = TranscriptItems().of
         self._items: dict[str, TranscriptItem] = {}
         self._editing: NodeId | None = None
-        self._edited_in: dict[str, ConversationId] = {}  # by the key of a message
-        # Conversations whose stored edits are in the editor host
-        self._restored: set[ConversationId] = set()
-        self._edit_timer = QTimer(self, singleShot=True, interval=Millis.DRAFT_SAVE)
+        self.edits = DraftEdits(view.editor_host, desk, library.listed)
         # Scroll positions at which the conversations were left. None: the end.
         self._positions: dict[ConversationId, ScrollPosition | None] = {}
         self._located: ConversationId | None = None  # the conversation to open at a found message
@@ -119,71 +115,14 @@ class TranscriptBinding(QObject):
         """Show another conversation: at a new answer, at its stored scroll position, or at the end."""
         if self._shown is not None:
             self._positions[self._shown] = self._view.scroll_position()
-            self._save_edits()
-        self._restore_edits(conversation_id)
+            self.edits.save()
+        self._editing = self.edits.show(conversation_id)
         self._shown = conversation_id
-        self._editing = self._kept_edit(conversation_id)
         items = self._true_items(conversation_id)
         self._items = {item.key: item for item in items}
         position = self._place_to_open(conversation_id, items)
         self._view.show_conversation(items, position, name=conversation_id)
         self._begin_streaming(items)
-
-    @property
-    def edited_titles(self) -> list[str]:
-        """Titles of the listed conversations with a changed message that is not submitted."""
-        edited = {self._edited_in[key] for key in self._view.editor_host.changed}
-        summaries = self._library.listed.all
-        return [one.title for one in summaries if one.conversation_id in edited]
-
-    def drop_edits(self) -> None:
-        """Delete the stored edits, because the user has confirmed that the app quits without them."""
-        self._view.editor_host.edited.disconnect(self._note_edit)
-        self._edit_timer.stop()
-        for conversation_id in self._restored & self._desk.ids:
-            self._desk.save_edits(conversation_id, ())
-
-    def _restore_edits(self, conversation_id: ConversationId) -> None:
-        """Let editors open with the texts that were stored before this start: the app has crashed."""
-        if conversation_id in self._restored:
-            return
-        self._restored.add(conversation_id)
-        conversation = self._desk.get(conversation_id)
-        for edit in conversation.draft_edits:
-            node = conversation.nodes.get(edit.node_id)
-            if node is not None and node.deleted_at is None:
-                self._restore_edit(conversation_id, edit.node_id, edit.text)
-
-    def _restore_edit(self, conversation_id: ConversationId, node_id: NodeId, text: str) -> None:
-        end = Utf16Units(text).to_qt(len(text))
-        self._edited_in[node_id] = conversation_id
-        self._view.editor_host.restore(node_id, TypedEdit(text, end, end))
-
-    def _note_edit(self) -> None:
-        """Store the edits after a pause in typing, or now if one was submitted or cancelled."""
-        texts = self._view.editor_host.texts
-        stored = () if self._shown is None else self._desk.get(self._shown).draft_edits
-        if all(edit.node_id in texts for edit in stored):
-            self._edit_timer.start()
-        else:
-            self._save_edits()
-
-    def _save_edits(self) -> None:
-        self._edit_timer.stop()
-        texts = self._view.editor_host.texts.items()
-        for conversation_id in self._restored & self._desk.ids:
-            edits = (
-                DraftEdit(NodeId(key), text)
-                for key, text in texts
-                if self._edited_in.get(key) == conversation_id
-            )
-            self._desk.save_edits(conversation_id, tuple(edits))
-
-    def _kept_edit(self, conversation_id: ConversationId) -> NodeId | None:
-        """Return the message on show whose editor was closed with changed text, or None."""
-        shown = {node.node_id for node in shown_path(self._desk.get(conversation_id))}
-        kept = (NodeId(key) for key in reversed(self._view.editor_host.changed) if key in shown)
-        return next(kept, None)
 
     def _place_to_open(
         self, conversation_id: ConversationId, items: tuple[TranscriptItem, ...]
@@ -229,9 +168,7 @@ class TranscriptBinding(QObject):
 
     def edit_again(self, conversation_id: ConversationId, node_id: NodeId, text: str) -> None:
         """Open the editor of a message with a text: now, or when its conversation is shown."""
-        self._restore_edits(conversation_id)
-        if text != self._desk.get(conversation_id).nodes[node_id].content:
-            self._restore_edit(conversation_id, node_id, text)
+        self.edits.put_back(conversation_id, node_id, text)
         if conversation_id == self._shown:
             self._edit(node_id)
 
@@ -318,8 +255,6 @@ class TranscriptBinding(QObject):
         view.editor_host.submitted.connect(self._submit_edit)
         view.editor_host.cancelled.connect(self._close_editor)
         view.editor_host.dropped.connect(self._on_edit_dropped)
-        view.editor_host.edited.connect(self._note_edit)
-        self._edit_timer.timeout.connect(self._save_edits)
         self._desk.changed.connect(self.refresh)
         self._quotes.changed.connect(self.refresh)
         self._turns.text_arrived.connect(self._on_text_arrived)
@@ -384,7 +319,7 @@ class TranscriptBinding(QObject):
             return
         self._close_editor(self._editing)
         self._editing = NodeId(key)
-        self._edited_in[key] = self._shown
+        self.edits.note_opened(self._shown, key)
         self.refresh(self._shown)
 
     def _submit_edit(self, key: str, text: str) -> None:

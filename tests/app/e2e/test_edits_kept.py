@@ -131,4 +131,4 @@ def test_text_of_a_message_that_is_gone_opens_no_editor(make_stage: MakeStage) -
     stage.close()
     again = make_stage(settings=settings)
     again.settle()
-    assert again.pane.view.editor_host.changed == []
+    assert again.pane.view.editor_host.texts == {}

@@ -21,7 +21,7 @@ class EditorHost(QObject):
 
     At most one editor is open. If the message is deleted or another branch or conversation is
     shown, the editor closes without Save or Cancel. Changed text is then kept until the message is
-    edited again, or the user quits. The binding stores it, so a crash does not lose it.
+    edited again, or the user quits. DraftEdits stores it, so a crash does not lose it.
     """
 
     submitted = Signal(str, str)  # arguments: key of the message, new text
@@ -90,19 +90,14 @@ class EditorHost(QObject):
 
     @property
     def texts(self) -> dict[str, str]:
-        """Changed texts of messages that are neither submitted nor cancelled, by message key."""
+        """Changed texts of messages that are neither submitted nor cancelled, by message key.
+
+        The last one is that of the open editor, or of the editor that was closed last.
+        """
         texts = {key: typed.text for key, typed in self._typed.items()}
         if self._editor is not None and self._editor.is_changed:
             texts[self._key] = self._editor.text
         return texts
-
-    @property
-    def changed(self) -> list[str]:
-        """Keys of the messages with changed text that is neither submitted nor cancelled.
-
-        The last one is that of the open editor, or of the editor that was closed last.
-        """
-        return list(self.texts)
 
     def sync(self, look: Look, *, takes_focus: bool) -> int | None:
         """Open the editor of the message that is being edited, and close any other editor.
