@@ -129,7 +129,7 @@ class ChatCommands(QObject):
         self._refresh()
 
     def _begin_chat(self) -> None:
-        self._pane.flush()  # a typed draft is a change: the chat is not blank
+        self._pane.draft.flush()  # a typed draft is a change: the chat is not blank
         self._core.library.new_chat()
         self._pane.composer.edit.setFocus()
 

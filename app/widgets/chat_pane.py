@@ -1,28 +1,27 @@
 """The middle of the window: the transcript of one conversation, its composer and notices.
 
 ChatPane shows the current conversation of LibraryController, and loads another one when
-`current_changed` is emitted. It connects the composer to ChatController. It also shows refused and
-queued messages. The pane owns only the unsaved draft, which is saved after a pause in typing. Answers
-belong to the controllers and continue when another conversation is shown. In an empty conversation
-the transcript is hidden, and the parts of EmptyChat take its place. ChatColumn has the heights of
-all parts. Main thread.
+`current_changed` is emitted. It connects the composer to ChatController. It also shows queued
+messages, and puts refused ones back. ComposerDraft saves the draft, and ChatProblems shows what went
+wrong. Answers belong to the controllers and continue when another conversation is shown. In an empty
+conversation the transcript is hidden, and the parts of EmptyChat take its place. ChatColumn has the
+heights of all parts. Main thread.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
 from app.controllers.core import Core
-from app.controllers.desk import join_texts
 from app.controllers.refusal import Refusal, RefusedEdit
 from app.conversation.attachments import document_text
 from app.conversation.tree import MessageNode, NodeId, Setup, has_messages
 from app.theme.palette import Theme
-from app.theme.tokens import Millis, Size
+from app.theme.tokens import Size
 from app.viewmodels.notes import context_share, gone_note, last_generation
 from app.viewmodels.state_line import Waiting
 from app.widgets.answers.area import ReadingArea
@@ -31,9 +30,11 @@ from app.widgets.app_notice import AppNotice
 from app.widgets.attaching import Attaching
 from app.widgets.card_stack import CardStack
 from app.widgets.chat_column import ChatColumn
+from app.widgets.chat_problems import ChatProblems
 from app.widgets.choice_line import ChoiceLine
 from app.widgets.composer import Composer
 from app.widgets.composer_caption import caption, note_on_reading
+from app.widgets.composer_draft import ComposerDraft
 from app.widgets.cost_tips import CostTips
 from app.widgets.document_texts import DocumentTexts
 from app.widgets.editing import focused_field, has_text
@@ -42,7 +43,6 @@ from app.widgets.empty_chat import EmptyChat
 from app.widgets.find_bar import FindBar
 from app.widgets.focus_ring import FocusRing
 from app.widgets.long_files import LongFiles
-from app.widgets.longer_model import TooLongNotice, is_too_long
 from app.widgets.lost_store import LostStore
 from app.widgets.model_question import ModelQuestionLine
 from app.widgets.notice import Notice
@@ -54,13 +54,12 @@ from app.widgets.transcript.binding import TranscriptBinding
 from app.widgets.transcript.view import TranscriptView
 from app.widgets.unseen_pictures import UnseenPictures
 from app.widgets.unsent_note import UnsentNote
-from app.words import commands, composer as words, several, undo as undo_words
-from engine.problem import Problem
+from app.words import commands, composer as words, undo as undo_words
 from engine.types import ConversationId
 
 
 class ChatPane(QWidget):
-    """The transcript and composer of the current conversation, and its unsaved draft."""
+    """The transcript and composer of the current conversation, and the lines between them."""
 
     choose_model_requested = Signal()  # emitted to open the model picker
     get_models_requested = Signal()  # emitted to open the Models window
@@ -74,7 +73,6 @@ class ChatPane(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._core = core
         self._shown = core.library.current  # id of the conversation on screen
-        self._facts = core.models.status.facts  # facts of the model that was loaded last
         self.reading = ReadingArea(theme, core, self)
         self.view = TranscriptView(theme, self.reading, pictures=core.pictures)
         self.reading.add_transcript(self.view)
@@ -120,17 +118,19 @@ class ChatPane(QWidget):
         self._column = ChatColumn(
             self, self.empty, self.find_bar, self.reading, self.cards, self.composer
         )
-        self._too_long = TooLongNotice(core, self.notice, self.composer, self.flush, self)
+        self.draft = ComposerDraft(core, self.composer)
+        self._problems = ChatProblems(
+            core,
+            self.notice,
+            self.composer,
+            self.draft,
+            self.choose_model_requested,
+            lambda: self.empty.model_note.isVisible() or self.gone_model.isVisible(),
+        )
         LostStore(core, self.notice, self.composer, self).changed.connect(self._refresh_words)
-        self._draft_timer = QTimer(self, singleShot=True, interval=Millis.DRAFT_SAVE)
         self._connect()
         self._apply_preferences()
         self._show_current()
-
-    def flush(self) -> None:
-        """Save the draft now if it has unsaved changes."""
-        if self._draft_timer.isActive():
-            self._save_draft()
 
     def focus_text(self) -> None:
         """Focus the editor of a message if one is open, else the composer."""
@@ -182,9 +182,7 @@ class ChatPane(QWidget):
         core.chat.refused.connect(self._on_refused)
         core.chat.queue_changed.connect(self._on_queue_changed)
         core.chat.continued.connect(self._on_continued)
-        core.undoing.sending.draft_replaced.connect(self._on_draft_replaced)
-        core.models.status_changed.connect(self._on_status_changed)
-        core.models.lost.connect(self._on_model_lost)
+        core.models.status_changed.connect(self._refresh_chat)
         core.preferences.changed.connect(self._apply_preferences)
         sizes, chat_models = core.prompt_sizes, core.chat_models
         for changed in (core.models.cards_changed, sizes.changed, chat_models.stayed):
@@ -193,6 +191,7 @@ class ChatPane(QWidget):
         self.view.editor_host.edited.connect(self._refresh_caption)
         core.attachments.changed.connect(self._on_files_changed)
         self.app_notice.said.connect(self.said)
+        self._problems.said.connect(self.said)
         self.view.click_actions.file_requested.connect(self.attaching.open_sent_file)
         self.view.click_actions.picture_requested.connect(self.attaching.act_on_sent_picture)
         self.model_question.chosen.connect(self._send)
@@ -218,7 +217,6 @@ class ChatPane(QWidget):
             (commands.CHOOSE_MODEL, self.choose_model_requested),
             (commands.GET_MODELS, self.get_models_requested),
         )
-        self._draft_timer.timeout.connect(self._save_draft)
 
     def _connect_composer(self) -> None:
         composer = self.composer
@@ -227,7 +225,6 @@ class ChatPane(QWidget):
         composer.stop_requested.connect(self.stop)
         composer.escaped.connect(self.escape)
         composer.edit_last_requested.connect(self.edit_last)
-        composer.text_changed.connect(self._draft_timer.start)
         composer.text_changed.connect(self.model_question.forget_unsent)
         composer.setup_changed.connect(self._set_setup)
 
@@ -252,13 +249,10 @@ class ChatPane(QWidget):
         self.view.editor_host.return_sends = value.return_sends
 
     def _show_current(self) -> None:
-        self.flush()
-        self._note_typing()
         self.find_bar.end()
         self._shown = self._core.library.current
         self.notice.hide()
-        self.composer.set_text(self._core.desk.get(self._shown).draft)
-        self._draft_timer.stop()
+        self.draft.show(self._shown)
         self.attaching.refresh()
         self._refresh_activity()
         self._refresh_queue()
@@ -272,32 +266,21 @@ class ChatPane(QWidget):
     def _on_edit_dropped(self, chat: ConversationId, open_again: Callable[[], bool]) -> None:
         self._core.undo.add(undo_words.CANCEL_EDIT, open_again, chat)
 
-    def _note_typing(self) -> None:
-        """Let Undo take back the text that was typed into the composer, when the chat returns."""
-        before, after = self.composer.edit.text_before, self.composer.text
-        if before != after:
-            self._core.undoing.sending.note_typing(self._shown, before, after)
-
     def _send(self, text: str, answers: int = 1) -> None:
-        if not self.attaching.may_send() or not self._too_long.may_send(text):
+        if not self.attaching.may_send() or not self._problems.too_long.may_send(text):
             return
         self.sending.emit()
         self.reading.use_to_continue()
         self.notice.hide()
         self.app_notice.end_refusal()
         if self._core.chat.send(self._shown, text, answers=answers):
-            self.composer.set_text("")
-            self._draft_timer.stop()
+            self.draft.clear()
         else:
             self.model_question.note_unsent(text)
 
     def _on_files_changed(self, conversation_id: ConversationId) -> None:
         if conversation_id == self._shown:
             self._refresh_caption()
-
-    def _save_draft(self) -> None:
-        self._draft_timer.stop()
-        self._core.chat.save_draft(self._shown, self.composer.text)
 
     def _set_setup(self, setup: Setup) -> None:
         self._core.chat.set_setup(self._shown, setup)
@@ -335,30 +318,12 @@ class ChatPane(QWidget):
         queued = self._core.chat.queued(self._shown)
         self.queued.show_text(document_text(queued.files, queued.text))
 
-    def _on_model_lost(self, problem: Problem) -> None:
-        word = several.START_AGAIN if self._core.several.is_on else commands.LOAD_AGAIN
-        self.notice.offer(problem, word, self._core.models.load_again)
-
-    def _on_status_changed(self) -> None:
-        """Hide the notice when a model is loaded: it was about the model that was in use before.
-
-        If a part of the new model cannot be used, say so.
-        """
-        facts = self._core.models.status.facts
-        if facts is not None and facts is not self._facts:
-            self._facts = facts
-            if self.composer.isEnabled():  # False: the notice says that the store cannot be used
-                self.notice.hide()
-            if facts.head_fault:
-                self.said.emit(facts.head_fault)
-        self._refresh_chat()
-
     def _on_refused(self, refusal: Refusal) -> None:
         if refusal.edit is not None:
             self._edit_again(refusal.conversation_id, refusal.edit)
         if refusal.conversation_id == self._shown:
-            self._give_back(refusal.text)
-            self._show_refusal(refusal)
+            self.draft.give_back(refusal.text)
+            self._problems.show_refusal(refusal)
         elif refusal.problem is not None:
             # The conversation itself may no longer be in memory.
             title = self._core.library.listed.summary(refusal.conversation_id).title
@@ -371,31 +336,6 @@ class ChatPane(QWidget):
         self.transcript.edit_again(conversation_id, edit.node_id, edit.text)
         if field is not None and has_text(field):
             field.setFocus()
-
-    def _give_back(self, text: str) -> None:
-        """Put the text of a refused message back into the composer, before the text typed since."""
-        if text:
-            self.composer.set_text(join_texts(text, self.composer.text))
-
-    def _on_draft_replaced(self, conversation_id: ConversationId) -> None:
-        if conversation_id == self._shown:
-            self.composer.set_text(self._core.desk.get(conversation_id).draft)
-            self._draft_timer.stop()
-
-    def _show_refusal(self, refusal: Refusal) -> None:
-        problem = refusal.problem
-        if problem is None:
-            return
-        if is_too_long(problem):
-            is_new_text = bool(refusal.text) and refusal.edit is None
-            self._too_long.show(problem, is_new_text=is_new_text)
-        elif self.empty.model_note.isVisible() or self.gone_model.isVisible():
-            # no notice: the visible note about the model already gives the reason
-            self.choose_model_requested.emit()
-        elif self._core.models.status.facts is None:
-            self.notice.offer(problem, commands.CHOOSE_MODEL, self.choose_model_requested.emit)
-        else:
-            self.notice.say(problem)
 
     def _refresh_activity(self) -> None:
         live = self._core.turns.live_in(self._shown)

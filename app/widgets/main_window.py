@@ -145,7 +145,7 @@ class MainWindow(QMainWindow):
 
     def flush(self) -> None:
         """Save unsaved text, the window's frame, the sidebar's width and the scroll position."""
-        self.pane.flush()
+        self.pane.draft.flush()
         self._inspecting.flush()
         if self._settings is not None:
             self._settings.flush()
@@ -249,7 +249,7 @@ class MainWindow(QMainWindow):
         for filled in (self.pane.cards.filled, self.pane.reading.filled):
             filled.connect(self._order_stops)
         self.pane.sending.connect(self._inspecting.flush)
-        core.undo.starting.connect(self.pane.flush)
+        core.undo.starting.connect(self.pane.draft.flush)
         self.pane.view.verticalScrollBar().valueChanged.connect(self._on_scrolled)
         self._theme.changed.connect(self._dress)
         self._theme.zoomed.connect(self._dress)

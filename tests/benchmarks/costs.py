@@ -81,7 +81,7 @@ def type_key(app: QApplication, real: RealWindow) -> float:
     QTest.keyClick(real.edit, Qt.Key.Key_A)
     real.window.pane.composer.text_changed.emit()
     app.processEvents()
-    real.window.pane.flush()
+    real.window.pane.draft.flush()
     real.window.grab(real.edit.geometry())
     seconds = time.perf_counter() - start
     QTest.qWait(10)

@@ -153,7 +153,7 @@ def test_announced_reading_of_a_draft_is_what_the_model_reads(
     for _ in range(2):
         launch(real, model)  # which forgets the cached state
         real.pane.composer.set_text(NEXT)
-        real.pane.flush()
+        real.pane.draft.flush()
         num_tokens = announced(real, lambda: real.pane.composer.caption, "Reads")
         plan = send(real, NEXT)
         assert num_tokens == plan.read + plan.replayed

@@ -64,7 +64,7 @@ def test_line_below_the_composer_is_about_the_tokens_that_are_then_read(
 ) -> None:
     sizes = real.core.prompt_sizes
     real.edit.setPlainText("What else is there about trees and ropes? " * 20)
-    real.window.pane.flush()
+    real.window.pane.draft.flush()
     qtbot.waitUntil(lambda: sizes.size is not None and sizes.size.plan is not None)
     to_read = sizes.to_read
     assert to_read is not None
@@ -116,7 +116,7 @@ def test_dot_of_a_draft_is_not_that_of_its_part_that_was_read(
     real.window.commands[CommandId.NEW_CHAT].trigger()
     draft = real.current
     real.edit.setPlainText("Tell me about radix trees and all their relatives. " * 400)
-    real.window.pane.flush()
+    real.window.pane.draft.flush()
     bridge = real.core.bridge
     with qtbot.waitSignal(bridge.idle_changed, check_params_cb=partial(_is_part, draft)):
         pass

@@ -77,7 +77,7 @@ def relaunch(person: Person) -> None:
     if at_rest := person.random.random() < 0.5:
         person.wait_for_answers()
     # Store the draft: after the restart, a chat without messages is listed only if it has a draft.
-    person.pane.flush()
+    person.pane.draft.flush()
     person.settle()
     before = kept(person)
     desk = {one: person.core.desk.get(one) for one in person.listed if one in person.core.desk}

@@ -88,7 +88,7 @@ def test_chat_that_is_too_long_has_a_caption_and_takes_no_message(
     before = stage.composer.caption
     assert before.startswith("This chat is too long for Short 1B: 1,5")
     stage.edit.setPlainText("Go on, please.")
-    stage.pane.flush()
+    stage.pane.draft.flush()
     assert stage.composer.caption == before
     QTest.keyClick(stage.edit, Key.Key_Return)
     assert len(stage.engine.submitted) == 1, (
@@ -103,14 +103,14 @@ def test_chat_that_is_too_long_has_a_caption_and_takes_no_message(
     assert "reads at most 1,000." in notice.text
     assert _tokens(notice.text) == _tokens(stage.composer.caption)
     stage.edit.setPlainText("Go on, please, as long as you can.")
-    stage.pane.flush()
+    stage.pane.draft.flush()
     num_counts = len(stage.engine.counts)
     stage.wait_until(lambda: len(stage.engine.counts) > num_counts)
     stage.settle()
     assert notice.isVisible()
     assert _tokens(notice.text) == _tokens(stage.composer.caption)
     stage.edit.setPlainText("Go on, please.")
-    stage.pane.flush()
+    stage.pane.draft.flush()
     assert notice.button.text() == "Move Message to a New Chat"
     stage.wait_until(notice.other_button.isVisible)
     stage.engine.facts = replace(stage.engine.facts, context_len=32_768)

@@ -529,7 +529,7 @@ def test_sent_queued_message_does_not_come_back_as_a_draft(stage: Stage) -> None
     stage.send("One")
     stage.engine.write("1")
     stage.type("Two")
-    stage.pane.flush()  # store the draft now, not only after a pause in typing
+    stage.pane.draft.flush()  # store the draft now, not only after a pause in typing
     stage.settle()
     QTest.keyClick(stage.edit, Key.Key_Return)
     stage.settle()
@@ -759,13 +759,13 @@ def test_a_draft_is_stored_without_a_further_key(stage: Stage) -> None:
 def test_draft_cleared_before_it_is_stored_leaves_no_chat(make_stage: MakeStage) -> None:
     stage = make_stage()
     stage.type("no")
-    stage.pane.flush()
+    stage.pane.draft.flush()
     stage.settle()
     assert stage.rows == ["TODAY", "no"]
     stage.run(CommandId.DELETE)
     stage.type("no")
     stage.edit.clear()
-    stage.pane.flush()
+    stage.pane.draft.flush()
     stage.settle()
     assert stage.rows == []
     assert stage.rig.stored(lambda store: store.summaries()) == ()

@@ -61,7 +61,7 @@ def click_stop(stage: Stage) -> None:
 def assert_edited_again(stage: Stage, text: str) -> None:
     assert field(stage).toPlainText() == text
     assert stage.texts == BRANCH, "the branch before the edit is on show"
-    stage.pane.flush()
+    stage.pane.draft.flush()
     conversation = stage.rig.desk.get(stage.current)
     assert text not in [node.content for node in conversation.nodes.values()]
     assert conversation.draft == stage.edit.toPlainText()

@@ -156,12 +156,12 @@ def test_chats_with_only_a_draft_are_named_by_its_first_words(stage: Stage) -> N
     for text in ("Ask about the **lease**", "Rope"):
         stage.rig.origin.time_s += 1.0
         stage.type(text)
-        stage.pane.flush()
+        stage.pane.draft.flush()
         stage.run(CommandId.NEW_CHAT)
     assert stage.rows == ["TODAY", "Rope", "Ask about the lease"]
     stage.click_row("Rope")
     stage.edit.clear()
-    stage.pane.flush()
+    stage.pane.draft.flush()
     assert stage.rows == ["TODAY", "Ask about the lease"]
 
 

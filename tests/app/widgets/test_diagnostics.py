@@ -44,7 +44,7 @@ def test_file_has_no_text_of_a_user(make_stage: MakeStage, tmp_path: Path) -> No
     stage.core.organiser.rename(stage.current, "secrettitle")
     stage.core.chat.set_system_prompt(stage.current, "secretprompt")
     stage.type("secretdraft")
-    stage.pane.flush()
+    stage.pane.draft.flush()
     log = logging.getLogger("app.test")
     log.warning("%s cannot be read", "/Users/secretname/a folder/secretfile")
     log.warning("no conversation is called “secrettitle”")

@@ -227,7 +227,7 @@ def test_cost_of_the_system_prompt_is_shown_while_the_same_messages_are_counted_
     QTest.keyClicks(stage.window.inspector.sampling.fields["top_p"], "0.8")
     QTest.keyClick(stage.window.inspector.sampling.fields["top_p"], Key.Key_Return)
     stage.composer.set_text("A draft. " * 20)
-    stage.pane.flush()
+    stage.pane.draft.flush()
     stage.wait_until(lambda: len(stage.engine.counts) > counts)
     assert note.text().endswith("about 110 tokens."), "the lines below it keep their places"
     stage.engine.finish_counts()

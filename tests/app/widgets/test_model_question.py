@@ -70,7 +70,7 @@ def test_chat_of_another_model_is_not_read_ahead_before_the_choice(stage: Stage)
     assert "will read" not in stage.composer.caption, "the line has the tokens"
     assert stage.engine.read_aheads == []
     stage.type("words " * 100)
-    stage.pane.flush()
+    stage.pane.draft.flush()
     stage.settle()
     assert stage.engine.read_aheads == [], "a long draft waits for the choice, too"
 
@@ -265,7 +265,7 @@ def test_tokens_counted_later_move_no_button_of_the_question(
     stage.settle()
     assert [place(stage, button) for button in line.buttons] == places
     stage.type("more")
-    stage.pane.flush()
+    stage.pane.draft.flush()
     assert COST in line.sentence.text(), "it stays while the tokens are counted again"
 
 

@@ -257,7 +257,7 @@ def test_deleted_chat_is_restored_to_its_place(stage: Stage) -> None:
 
 def test_restored_chat_is_named_after_the_draft_typed_before_its_deletion(stage: Stage) -> None:
     stage.type("A long")
-    stage.pane.flush()
+    stage.pane.draft.flush()
     stage.settle()
     assert stage.rows == ["TODAY", "A long"]
     stage.type(" draft")

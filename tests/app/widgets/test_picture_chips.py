@@ -231,7 +231,7 @@ def test_picture_of_a_message_that_is_instant_has_no_time_left(
     rate._pace.note(0, 1000, 4.0, 0.0)  # pyright: ignore[reportPrivateUsage]
     stage.engine.num_cached = 10_000
     stage.type("What is it?")
-    stage.pane.flush()
+    stage.pane.draft.flush()
     stage.wait_until(lambda: stage.composer.caption == "Instant")
     assert chip(stage).details == "1,198 tokens"
     small = next(one for one in chip(stage).sizes if one.size is PictureSize.SMALL)

@@ -30,7 +30,7 @@ def draft(stage: Stage, text: str) -> None:
     """Put a text into the composer, save it, and wait until its tokens are counted."""
     before = len(stage.engine.counts)
     stage.composer.set_text(text)
-    stage.pane.flush()
+    stage.pane.draft.flush()
     stage.wait_until(lambda: len(stage.engine.counts) > before)
     stage.settle()
 
@@ -304,7 +304,7 @@ def test_caption_goes_with_the_draft_that_made_the_chat_too_long(full: Stage) ->
     assert full.composer.caption.startswith("This chat is too long")
     full.engine.hold_counts = True
     full.composer.set_text("")
-    full.pane.flush()
+    full.pane.draft.flush()
     full.settle()
     assert "too long" not in full.composer.caption
 

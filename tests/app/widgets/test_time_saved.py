@@ -179,7 +179,7 @@ def test_long_reading_is_announced_with_its_time_after_a_restart(make_stage: Mak
     later = make_stage(settings=Settings(return_noted=True))
     before = len(later.engine.counts)
     later.composer.set_text("word " * 7_000)
-    later.pane.flush()
+    later.pane.draft.flush()
     later.wait_until(lambda: len(later.engine.counts) > before)
     later.settle()
     assert "tokens, 22 s or more" in later.composer.caption or "22 s" in later.composer.caption

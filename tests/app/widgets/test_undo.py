@@ -214,7 +214,7 @@ def test_message_is_sent_undone_and_redone_with_its_answer(stage: Stage) -> None
     assert stage.rig.stored_path(stage.current)[-1].content == "1"
     assert redo_name(stage) == "Redo Send"
     stage.edit.insertPlainText(" thirds")
-    stage.pane.flush()
+    stage.pane.draft.flush()
     assert redo(stage) == "Redone: Send"
     assert stage.texts == ["One", "1", "Two", "The an"]
     assert stage.edit.toPlainText() == "Two thirds", "the user has changed the text"
@@ -223,7 +223,7 @@ def test_message_is_sent_undone_and_redone_with_its_answer(stage: Stage) -> None
     assert redo(stage) == "Redone: Send"
     assert stage.edit.toPlainText() == "Two thirds"
     stage.composer.set_text("")
-    stage.pane.flush()
+    stage.pane.draft.flush()
     stage.run(CommandId.CONTINUE)
     stage.answer("swer")
     assert stage.texts[-1] == "The answer"

@@ -44,7 +44,7 @@ def choose_documents(person: Person) -> bool:
     folder = person.core.folders.get(person.core.library.folder_of_current)
     if has_messages(before) or folder is None or not folder.documents:
         return False
-    person.pane.flush()
+    person.pane.draft.flush()
     person.core.chat.set_without_documents(person.current, not before.without_documents)
     person.settle()
     assert bool(person.conversation.documents) is before.without_documents

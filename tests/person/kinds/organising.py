@@ -169,7 +169,7 @@ def begin_in_folder(person: Person) -> bool:
     if not person.core.folders.folders:
         return False
     folder = person.random.choice(person.core.folders.folders)
-    person.pane.flush()
+    person.pane.draft.flush()
     person.core.library.new_chat(folder.folder_id)
     person.settle()
     assert person.core.library.folder_of_current == folder.folder_id
