@@ -1,10 +1,10 @@
-"""The table of all menu commands, with the id, text, shortcut, menu and options of each command.
+"""The table of all menu commands, with the id, text, shortcut and options of each command.
 
-COMMANDS is the only place where a command is defined. `make_actions` creates one QAction per row.
-The owner of a command, such as ChatCommands, connects it with `connect_actions`. `fill_menu_bar`
-puts the actions into the menus, in the order of the table. Toolbar, sidebar, tooltips, the shortcut
-sheet and tests use the same table and actions. A new command needs a CommandId, a row in COMMANDS and
-an owner.
+MENUS is the only place where a command is defined; COMMANDS is the same table without the menus.
+`make_actions` creates one QAction per row. The owner of a command, such as ChatCommands, connects
+it with `connect_actions`. `fill_menu_bar` puts the actions into the menus, in the order of the table.
+Toolbar, sidebar, tooltips, the shortcut sheet and tests use the same table and actions. A new
+command needs a CommandId, a row in MENUS and an owner.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
+from itertools import chain
 
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMenuBar, QWidget
@@ -129,7 +130,6 @@ class MenuCommand:
 
     id: CommandId
     text: str
-    menu: MenuName
     _: KW_ONLY
     hint: str = ""  # tooltip, if `text` needs an explanation
     keys: QKeySequence.StandardKey | str | tuple[str, ...] | None = None
@@ -142,228 +142,160 @@ class MenuCommand:
     separated: bool = False  # True: a separator stands above the command
 
 
-_NEXT_TAB = "Meta+Tab" if sys.platform == "darwin" else "Ctrl+Tab"
-_PREVIOUS_TAB = "Meta+Shift+Tab" if sys.platform == "darwin" else "Ctrl+Shift+Tab"
+_IS_MAC = sys.platform == "darwin"
+_NEXT_TAB = "Meta+Tab" if _IS_MAC else "Ctrl+Tab"
+_PREVIOUS_TAB = "Meta+Shift+Tab" if _IS_MAC else "Ctrl+Shift+Tab"
 
-COMMANDS = (
-    MenuCommand(CommandId.NEW_CHAT, words.NEW_CHAT, MenuName.FILE, keys=Keys.New),
-    MenuCommand(CommandId.NEW_FOLDER, words.NEW_FOLDER, MenuName.FILE, keys="Ctrl+Shift+N"),
-    MenuCommand(CommandId.SWITCHER, words.SWITCHER, MenuName.FILE, keys="Ctrl+K"),
-    MenuCommand(
-        CommandId.ATTACH, attachments.ATTACH, MenuName.FILE, keys="Ctrl+Shift+A", separated=True
-    ),
-    MenuCommand(CommandId.IMPORT, words.IMPORT, MenuName.FILE, separated=True),
-    MenuCommand(CommandId.EXPORT, words.EXPORT, MenuName.FILE, keys="Ctrl+S"),
-    MenuCommand(CommandId.EXPORT_ALL, words.EXPORT_ALL, MenuName.FILE),
-    MenuCommand(CommandId.SAVE_PDF, words.SAVE_PDF, MenuName.FILE),
-    MenuCommand(CommandId.PRINT, words.PRINT, MenuName.FILE, keys=Keys.Print),
-    MenuCommand(
-        CommandId.SETTINGS,
-        words.SETTINGS,
-        MenuName.FILE,
-        keys="Ctrl+,",
-        role=Role.PreferencesRole,
-        separated=True,
-    ),
-    MenuCommand(
-        CommandId.CLOSE, words.CLOSE_WINDOW, MenuName.FILE, keys=Keys.Close, separated=True
-    ),
-    MenuCommand(CommandId.QUIT, words.QUIT_APP, MenuName.FILE, keys=Keys.Quit, role=Role.QuitRole),
-    MenuCommand(CommandId.UNDO, words.UNDO, MenuName.EDIT, keys=Keys.Undo),
-    MenuCommand(CommandId.REDO, words.REDO, MenuName.EDIT, keys=Keys.Redo),
-    MenuCommand(CommandId.CUT, words.CUT, MenuName.EDIT, keys=Keys.Cut, separated=True),
-    MenuCommand(CommandId.COPY, words.COPY, MenuName.EDIT, keys=Keys.Copy),
-    MenuCommand(CommandId.PASTE, words.PASTE, MenuName.EDIT, keys=Keys.Paste),
-    MenuCommand(CommandId.SELECT_ALL, words.SELECT_ALL, MenuName.EDIT, keys=Keys.SelectAll),
-    MenuCommand(CommandId.FIND, words.FIND, MenuName.EDIT, keys=Keys.Find, separated=True),
-    MenuCommand(CommandId.FIND_NEXT, words.FIND_NEXT, MenuName.EDIT, keys=Keys.FindNext),
-    MenuCommand(
-        CommandId.FIND_PREVIOUS, words.FIND_PREVIOUS, MenuName.EDIT, keys=Keys.FindPrevious
-    ),
-    MenuCommand(CommandId.SEARCH, words.SEARCH, MenuName.EDIT, keys="Ctrl+Shift+F"),
-    MenuCommand(
-        CommandId.SIDEBAR,
-        words.SHOW_SIDEBAR,
-        MenuName.VIEW,
-        keys="Meta+Ctrl+S" if sys.platform == "darwin" else "F9",
-        checkable=True,
-    ),
-    MenuCommand(
-        CommandId.INSPECTOR, words.SHOW_INSPECTOR, MenuName.VIEW, keys="Alt+Ctrl+I", checkable=True
-    ),
-    MenuCommand(CommandId.BRANCH_MAP, words.SHOW_BRANCH_MAP, MenuName.VIEW, keys="Ctrl+Shift+B"),
-    MenuCommand(CommandId.ARCHIVED, words.SHOW_ARCHIVED, MenuName.VIEW, checkable=True),
-    MenuCommand(
-        CommandId.BY_ACTIVITY, words.BY_ACTIVITY, MenuName.VIEW, group=words.SORT, checkable=True
-    ),
-    MenuCommand(
-        CommandId.BY_CREATION, words.BY_CREATION, MenuName.VIEW, group=words.SORT, checkable=True
-    ),
-    MenuCommand(
-        CommandId.BY_TITLE, words.BY_TITLE, MenuName.VIEW, group=words.SORT, checkable=True
-    ),
-    MenuCommand(
-        CommandId.LIGHT,
-        words.LIGHT,
-        MenuName.VIEW,
-        group=words.APPEARANCE,
-        checkable=True,
-        separated=True,
-    ),
-    MenuCommand(CommandId.DARK, words.DARK, MenuName.VIEW, group=words.APPEARANCE, checkable=True),
-    MenuCommand(
-        CommandId.SYSTEM, words.SYSTEM, MenuName.VIEW, group=words.APPEARANCE, checkable=True
-    ),
-    MenuCommand(CommandId.CONTRAST, words.MORE_CONTRAST, MenuName.VIEW, checkable=True),
-    MenuCommand(
-        CommandId.ZOOM_IN, words.LARGER_TEXT, MenuName.VIEW, keys=Keys.ZoomIn, separated=True
-    ),
-    MenuCommand(CommandId.ZOOM_OUT, words.SMALLER_TEXT, MenuName.VIEW, keys=Keys.ZoomOut),
-    MenuCommand(CommandId.ZOOM_RESET, words.NORMAL_TEXT, MenuName.VIEW, keys="Ctrl+0"),
-    MenuCommand(
-        CommandId.FULL_SCREEN,
-        words.FULL_SCREEN,
-        MenuName.VIEW,
-        keys=Keys.FullScreen,
-        separated=True,
-    ),
-    MenuCommand(CommandId.STOP, words.STOP, MenuName.CHAT, keys="Ctrl+."),
-    MenuCommand(CommandId.REGENERATE, words.REGENERATE, MenuName.CHAT, keys="Ctrl+R"),
-    *(
+MENUS: Mapping[MenuName, tuple[MenuCommand, ...]] = {
+    MenuName.FILE: (
+        MenuCommand(CommandId.NEW_CHAT, words.NEW_CHAT, keys=Keys.New),
+        MenuCommand(CommandId.NEW_FOLDER, words.NEW_FOLDER, keys="Ctrl+Shift+N"),
+        MenuCommand(CommandId.SWITCHER, words.SWITCHER, keys="Ctrl+K"),
+        MenuCommand(CommandId.ATTACH, attachments.ATTACH, keys="Ctrl+Shift+A", separated=True),
+        MenuCommand(CommandId.IMPORT, words.IMPORT, separated=True),
+        MenuCommand(CommandId.EXPORT, words.EXPORT, keys="Ctrl+S"),
+        MenuCommand(CommandId.EXPORT_ALL, words.EXPORT_ALL),
+        MenuCommand(CommandId.SAVE_PDF, words.SAVE_PDF),
+        MenuCommand(CommandId.PRINT, words.PRINT, keys=Keys.Print),
         MenuCommand(
-            id_,
-            words.send_or_regenerate(count),
-            MenuName.CHAT,
-            hint=words.SEVERAL_HINT,
-            keys=f"Alt+Ctrl+{count}",
-            submenu=words.SEVERAL_ANSWERS,
-        )
-        for count, id_ in enumerate(
-            (CommandId.ANSWERS_2, CommandId.ANSWERS_3, CommandId.ANSWERS_4), 2
-        )
+            CommandId.SETTINGS,
+            words.SETTINGS,
+            keys="Ctrl+,",
+            role=Role.PreferencesRole,
+            separated=True,
+        ),
+        MenuCommand(CommandId.CLOSE, words.CLOSE_WINDOW, keys=Keys.Close, separated=True),
+        MenuCommand(CommandId.QUIT, words.QUIT_APP, keys=Keys.Quit, role=Role.QuitRole),
     ),
-    MenuCommand(
-        CommandId.CONTINUE,
-        words.CONTINUE,
-        MenuName.CHAT,
-        hint=words.CONTINUE_HINT,
-        keys="Ctrl+Shift+Return",
+    MenuName.EDIT: (
+        MenuCommand(CommandId.UNDO, words.UNDO, keys=Keys.Undo),
+        MenuCommand(CommandId.REDO, words.REDO, keys=Keys.Redo),
+        MenuCommand(CommandId.CUT, words.CUT, keys=Keys.Cut, separated=True),
+        MenuCommand(CommandId.COPY, words.COPY, keys=Keys.Copy),
+        MenuCommand(CommandId.PASTE, words.PASTE, keys=Keys.Paste),
+        MenuCommand(CommandId.SELECT_ALL, words.SELECT_ALL, keys=Keys.SelectAll),
+        MenuCommand(CommandId.FIND, words.FIND, keys=Keys.Find, separated=True),
+        MenuCommand(CommandId.FIND_NEXT, words.FIND_NEXT, keys=Keys.FindNext),
+        MenuCommand(CommandId.FIND_PREVIOUS, words.FIND_PREVIOUS, keys=Keys.FindPrevious),
+        MenuCommand(CommandId.SEARCH, words.SEARCH, keys="Ctrl+Shift+F"),
     ),
-    MenuCommand(CommandId.EDIT_LAST, words.EDIT_LAST, MenuName.CHAT),
-    MenuCommand(
-        CommandId.PREVIEW_EDITS,
-        words.PREVIEW_EDITS,
-        MenuName.CHAT,
-        hint=previews.SWITCH_TIP,
-        keys="Alt+Ctrl+P",
-        checkable=True,
+    MenuName.VIEW: (
+        MenuCommand(
+            CommandId.SIDEBAR,
+            words.SHOW_SIDEBAR,
+            keys="Meta+Ctrl+S" if _IS_MAC else "F9",
+            checkable=True,
+        ),
+        MenuCommand(CommandId.INSPECTOR, words.SHOW_INSPECTOR, keys="Alt+Ctrl+I", checkable=True),
+        MenuCommand(CommandId.BRANCH_MAP, words.SHOW_BRANCH_MAP, keys="Ctrl+Shift+B"),
+        MenuCommand(CommandId.ARCHIVED, words.SHOW_ARCHIVED, checkable=True),
+        MenuCommand(CommandId.BY_ACTIVITY, words.BY_ACTIVITY, group=words.SORT, checkable=True),
+        MenuCommand(CommandId.BY_CREATION, words.BY_CREATION, group=words.SORT, checkable=True),
+        MenuCommand(CommandId.BY_TITLE, words.BY_TITLE, group=words.SORT, checkable=True),
+        MenuCommand(
+            CommandId.LIGHT, words.LIGHT, group=words.APPEARANCE, checkable=True, separated=True
+        ),
+        MenuCommand(CommandId.DARK, words.DARK, group=words.APPEARANCE, checkable=True),
+        MenuCommand(CommandId.SYSTEM, words.SYSTEM, group=words.APPEARANCE, checkable=True),
+        MenuCommand(CommandId.CONTRAST, words.MORE_CONTRAST, checkable=True),
+        MenuCommand(CommandId.ZOOM_IN, words.LARGER_TEXT, keys=Keys.ZoomIn, separated=True),
+        MenuCommand(CommandId.ZOOM_OUT, words.SMALLER_TEXT, keys=Keys.ZoomOut),
+        MenuCommand(CommandId.ZOOM_RESET, words.NORMAL_TEXT, keys="Ctrl+0"),
+        MenuCommand(CommandId.FULL_SCREEN, words.FULL_SCREEN, keys=Keys.FullScreen, separated=True),
     ),
-    MenuCommand(CommandId.COPY_LAST, words.COPY_LAST, MenuName.CHAT, keys="Ctrl+Shift+C"),
-    MenuCommand(CommandId.COPY_CHAT, words.COPY_CHAT, MenuName.CHAT),
-    MenuCommand(
-        CommandId.WHY_READ, words.WHY_READ, MenuName.CHAT, hint=words.WHY_READ_HINT, keys="Ctrl+I"
+    MenuName.CHAT: (
+        MenuCommand(CommandId.STOP, words.STOP, keys="Ctrl+."),
+        MenuCommand(CommandId.REGENERATE, words.REGENERATE, keys="Ctrl+R"),
+        *(
+            MenuCommand(
+                id_,
+                words.send_or_regenerate(count),
+                hint=words.SEVERAL_HINT,
+                keys=f"Alt+Ctrl+{count}",
+                submenu=words.SEVERAL_ANSWERS,
+            )
+            for count, id_ in enumerate(
+                (CommandId.ANSWERS_2, CommandId.ANSWERS_3, CommandId.ANSWERS_4), 2
+            )
+        ),
+        MenuCommand(
+            CommandId.CONTINUE, words.CONTINUE, hint=words.CONTINUE_HINT, keys="Ctrl+Shift+Return"
+        ),
+        MenuCommand(CommandId.EDIT_LAST, words.EDIT_LAST),
+        MenuCommand(
+            CommandId.PREVIEW_EDITS,
+            words.PREVIEW_EDITS,
+            hint=previews.SWITCH_TIP,
+            keys="Alt+Ctrl+P",
+            checkable=True,
+        ),
+        MenuCommand(CommandId.COPY_LAST, words.COPY_LAST, keys="Ctrl+Shift+C"),
+        MenuCommand(CommandId.COPY_CHAT, words.COPY_CHAT),
+        MenuCommand(CommandId.WHY_READ, words.WHY_READ, hint=words.WHY_READ_HINT, keys="Ctrl+I"),
+        MenuCommand(CommandId.DELETE_LAST, words.DELETE_LAST, hint=words.DELETE_LAST_HINT),
+        MenuCommand(
+            CommandId.PREVIOUS_VERSION, words.PREVIOUS_VERSION, keys="Alt+Ctrl+Left", separated=True
+        ),
+        MenuCommand(CommandId.NEXT_VERSION, words.NEXT_VERSION, keys="Alt+Ctrl+Right"),
+        MenuCommand(CommandId.SIDE_BY_SIDE, answers.SHOW, keys="Alt+Ctrl+V", checkable=True),
+        MenuCommand(
+            CommandId.RENAME, words.RENAME, keys="Meta+Ctrl+R" if _IS_MAC else "F2", separated=True
+        ),
+        MenuCommand(CommandId.PIN, words.PIN, keys="Meta+Ctrl+P" if _IS_MAC else "Ctrl+Shift+P"),
+        MenuCommand(
+            CommandId.ARCHIVE, words.ARCHIVE, keys="Meta+Ctrl+A" if _IS_MAC else "Ctrl+Shift+E"
+        ),
+        MenuCommand(
+            CommandId.DUPLICATE, words.DUPLICATE, hint=words.DUPLICATE_HINT, keys="Ctrl+Shift+D"
+        ),
+        MenuCommand(
+            CommandId.KEEP_READY, words.KEEP_READY, hint=words.KEEP_READY_HINT, checkable=True
+        ),
+        MenuCommand(
+            CommandId.DELETE,
+            words.DELETE,
+            keys="Ctrl+Backspace" if _IS_MAC else Keys.Delete,
+            list_key=True,
+        ),
+        MenuCommand(CommandId.RECENTLY_DELETED, words.RECENTLY_DELETED),
     ),
-    MenuCommand(
-        CommandId.DELETE_LAST, words.DELETE_LAST, MenuName.CHAT, hint=words.DELETE_LAST_HINT
+    MenuName.MODEL: (
+        MenuCommand(CommandId.CHOOSE_MODEL, words.CHOOSE_MODEL, keys="Ctrl+L"),
+        MenuCommand(CommandId.GET_MODELS, words.GET_MODELS, keys="Ctrl+Shift+M"),
+        MenuCommand(CommandId.ADD_FOLDER, words.ADD_FOLDER),
+        MenuCommand(CommandId.UNLOAD, words.UNLOAD, hint=words.UNLOAD_HINT),
+        MenuCommand(
+            CommandId.MEMORY_MAP, words.MEMORY_MAP, hint=words.MEMORY_MAP_HINT, keys="Alt+Ctrl+M"
+        ),
+        MenuCommand(
+            CommandId.READ_AHEAD,
+            words.READ_AHEAD,
+            hint=words.READ_AHEAD_HINT,
+            checkable=True,
+            separated=True,
+        ),
     ),
-    MenuCommand(
-        CommandId.PREVIOUS_VERSION,
-        words.PREVIOUS_VERSION,
-        MenuName.CHAT,
-        keys="Alt+Ctrl+Left",
-        separated=True,
+    MenuName.WINDOW: (
+        MenuCommand(CommandId.MINIMISE, words.MINIMISE, keys="Ctrl+M"),
+        MenuCommand(CommandId.ZOOM, words.ZOOM),
+        MenuCommand(
+            CommandId.NEXT_CHAT, words.NEXT_CHAT, keys=(_NEXT_TAB, "Alt+Ctrl+Down"), separated=True
+        ),
+        MenuCommand(
+            CommandId.PREVIOUS_CHAT, words.PREVIOUS_CHAT, keys=(_PREVIOUS_TAB, "Alt+Ctrl+Up")
+        ),
+        MenuCommand(CommandId.BACK, words.BACK, keys="Ctrl+["),
+        MenuCommand(CommandId.FORWARD, words.FORWARD, keys="Ctrl+]"),
+        MenuCommand(CommandId.ALL_TO_FRONT, words.ALL_TO_FRONT, separated=True),
     ),
-    MenuCommand(CommandId.NEXT_VERSION, words.NEXT_VERSION, MenuName.CHAT, keys="Alt+Ctrl+Right"),
-    MenuCommand(
-        CommandId.SIDE_BY_SIDE,
-        answers.SHOW,
-        MenuName.CHAT,
-        keys="Alt+Ctrl+V",
-        checkable=True,
+    MenuName.HELP: (
+        MenuCommand(CommandId.REMEMBERING, words.REMEMBERING),
+        MenuCommand(CommandId.SHORTCUTS, words.KEYBOARD_SHORTCUTS, keys="Ctrl+/"),
+        MenuCommand(CommandId.DIAGNOSTICS, words.DIAGNOSTICS),
+        MenuCommand(CommandId.ABOUT, words.ABOUT, role=Role.AboutRole),
     ),
-    MenuCommand(
-        CommandId.RENAME,
-        words.RENAME,
-        MenuName.CHAT,
-        keys="Meta+Ctrl+R" if sys.platform == "darwin" else "F2",
-        separated=True,
-    ),
-    MenuCommand(
-        CommandId.PIN,
-        words.PIN,
-        MenuName.CHAT,
-        keys="Meta+Ctrl+P" if sys.platform == "darwin" else "Ctrl+Shift+P",
-    ),
-    MenuCommand(
-        CommandId.ARCHIVE,
-        words.ARCHIVE,
-        MenuName.CHAT,
-        keys="Meta+Ctrl+A" if sys.platform == "darwin" else "Ctrl+Shift+E",
-    ),
-    MenuCommand(
-        CommandId.DUPLICATE,
-        words.DUPLICATE,
-        MenuName.CHAT,
-        hint=words.DUPLICATE_HINT,
-        keys="Ctrl+Shift+D",
-    ),
-    MenuCommand(
-        CommandId.KEEP_READY,
-        words.KEEP_READY,
-        MenuName.CHAT,
-        hint=words.KEEP_READY_HINT,
-        checkable=True,
-    ),
-    MenuCommand(
-        CommandId.DELETE,
-        words.DELETE,
-        MenuName.CHAT,
-        keys="Ctrl+Backspace" if sys.platform == "darwin" else Keys.Delete,
-        list_key=True,
-    ),
-    MenuCommand(CommandId.RECENTLY_DELETED, words.RECENTLY_DELETED, MenuName.CHAT),
-    MenuCommand(CommandId.CHOOSE_MODEL, words.CHOOSE_MODEL, MenuName.MODEL, keys="Ctrl+L"),
-    MenuCommand(CommandId.GET_MODELS, words.GET_MODELS, MenuName.MODEL, keys="Ctrl+Shift+M"),
-    MenuCommand(CommandId.ADD_FOLDER, words.ADD_FOLDER, MenuName.MODEL),
-    MenuCommand(CommandId.UNLOAD, words.UNLOAD, MenuName.MODEL, hint=words.UNLOAD_HINT),
-    MenuCommand(
-        CommandId.MEMORY_MAP,
-        words.MEMORY_MAP,
-        MenuName.MODEL,
-        hint=words.MEMORY_MAP_HINT,
-        keys="Alt+Ctrl+M",
-    ),
-    MenuCommand(
-        CommandId.READ_AHEAD,
-        words.READ_AHEAD,
-        MenuName.MODEL,
-        hint=words.READ_AHEAD_HINT,
-        checkable=True,
-        separated=True,
-    ),
-    MenuCommand(CommandId.MINIMISE, words.MINIMISE, MenuName.WINDOW, keys="Ctrl+M"),
-    MenuCommand(CommandId.ZOOM, words.ZOOM, MenuName.WINDOW),
-    MenuCommand(
-        CommandId.NEXT_CHAT,
-        words.NEXT_CHAT,
-        MenuName.WINDOW,
-        keys=(_NEXT_TAB, "Alt+Ctrl+Down"),
-        separated=True,
-    ),
-    MenuCommand(
-        CommandId.PREVIOUS_CHAT,
-        words.PREVIOUS_CHAT,
-        MenuName.WINDOW,
-        keys=(_PREVIOUS_TAB, "Alt+Ctrl+Up"),
-    ),
-    MenuCommand(CommandId.BACK, words.BACK, MenuName.WINDOW, keys="Ctrl+["),
-    MenuCommand(CommandId.FORWARD, words.FORWARD, MenuName.WINDOW, keys="Ctrl+]"),
-    MenuCommand(CommandId.ALL_TO_FRONT, words.ALL_TO_FRONT, MenuName.WINDOW, separated=True),
-    MenuCommand(CommandId.REMEMBERING, words.REMEMBERING, MenuName.HELP),
-    MenuCommand(CommandId.SHORTCUTS, words.KEYBOARD_SHORTCUTS, MenuName.HELP, keys="Ctrl+/"),
-    MenuCommand(CommandId.DIAGNOSTICS, words.DIAGNOSTICS, MenuName.HELP),
-    MenuCommand(CommandId.ABOUT, words.ABOUT, MenuName.HELP, role=Role.AboutRole),
-)
+}
+COMMANDS = tuple(chain.from_iterable(MENUS.values()))
 
 Actions = Mapping[CommandId, QAction]
 
@@ -399,24 +331,24 @@ def connect_actions(actions: Actions, slots: Mapping[CommandId, Callable[[], obj
 def fill_menu_bar(bar: QMenuBar, actions: Actions) -> Mapping[str, Menu]:
     """Build the menus and submenus in the order of the table. Return them by title."""
     menus: dict[str, Menu] = {}
-    for command in COMMANDS:
-        if command.menu not in menus:
-            menus[command.menu] = Menu(bar, command.menu)
-            bar.addMenu(menus[command.menu])
-            menus[command.menu].setToolTipsVisible(True)
-        menu = menus[command.menu]
-        if command.submenu:
-            if command.submenu not in menus:
-                menus[command.submenu] = menu.add_menu(command.submenu)
-                menus[command.submenu].setToolTipsVisible(True)
-            menu = menus[command.submenu]
-        if command.separated:
-            menu.addSeparator()
-        if command.group:
-            if command.group not in menus:
-                menus[command.group] = menu.add_menu(command.group)
-            menu = menus[command.group]
-        menu.addAction(actions[command.id])
+    for title, commands in MENUS.items():
+        top = menus[title] = Menu(bar, title)
+        bar.addMenu(top)
+        top.setToolTipsVisible(True)
+        for command in commands:
+            menu = top
+            if command.submenu:
+                if command.submenu not in menus:
+                    menus[command.submenu] = menu.add_menu(command.submenu)
+                    menus[command.submenu].setToolTipsVisible(True)
+                menu = menus[command.submenu]
+            if command.separated:
+                menu.addSeparator()
+            if command.group:
+                if command.group not in menus:
+                    menus[command.group] = menu.add_menu(command.group)
+                menu = menus[command.group]
+            menu.addAction(actions[command.id])
     return menus
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
-from operator import attrgetter
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QHideEvent, QKeySequence
@@ -24,7 +22,7 @@ from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
 from app.widgets.announcer import announce
 from app.widgets.button import Button
-from app.widgets.commands import COMMANDS, MenuCommand, key_sequences
+from app.widgets.commands import MENUS, MenuCommand, key_sequences
 from app.widgets.fields import LineField
 from app.widgets.focus_order import set_tab_order
 from app.widgets.icon_button import IconButton
@@ -40,6 +38,7 @@ from app.words import shortcuts as words
 class _ShortcutRow:
     """The widgets of a command."""
 
+    heading: QLabel  # title of its menu
     command: MenuCommand
     title: str
     label: QLabel
@@ -69,7 +68,6 @@ class ShortcutsPage(QWidget):
         self.sentence = Sentences(self, "small")
         self.reset_all = Button(words.RESET_ALL, self)
         self._rows: list[_ShortcutRow] = []
-        self._headings: dict[str, QLabel] = {}
         self._build()
         self.field.textChanged.connect(self._filter)
         self.reset_all.clicked.connect(lambda: preferences.change(shortcuts={}))
@@ -103,11 +101,11 @@ class ShortcutsPage(QWidget):
         grid.setHorizontalSpacing(Space.M)
         grid.setVerticalSpacing(Space.XS)
         grid.setColumnStretch(0, 1)
-        for menu, commands in groupby(COMMANDS, attrgetter("menu")):
-            self._headings[menu] = heading = SectionLabel(menu, content)
+        for menu, commands in MENUS.items():
+            heading = SectionLabel(menu, content)
             grid.addWidget(heading, grid.rowCount(), 0, 1, 3)
             for command in commands:
-                self._add(grid, command, content)
+                self._add(grid, heading, command, content)
         grid.setRowStretch(grid.rowCount(), 1)
         # Field and sentence stay on screen while the rows scroll.
         scroller.setWidget(content)
@@ -120,10 +118,13 @@ class ShortcutsPage(QWidget):
         layout.addWidget(self.reset_all, 0, Qt.AlignmentFlag.AlignLeft)
         set_tab_order(*self.controls)
 
-    def _add(self, grid: QGridLayout, command: MenuCommand, parent: QWidget) -> None:
+    def _add(
+        self, grid: QGridLayout, heading: QLabel, command: MenuCommand, parent: QWidget
+    ) -> None:
         text = command.text.removesuffix("…")
         title = f"{command.group}: {text}" if command.group else text
         row = _ShortcutRow(
+            heading,
             command,
             title,
             QLabel(title, parent),
@@ -189,7 +190,7 @@ class ShortcutsPage(QWidget):
         """Show the commands whose title or keys have all the words of a text."""
         for row in self._rows:
             row.set_visible(visible=row.matches(text.casefold()))
-        found = {row.command.menu for row in self._rows if not row.keys.isHidden()}
-        for menu, heading in self._headings.items():
-            heading.setVisible(menu in found)
+        found = {row.heading for row in self._rows if not row.keys.isHidden()}
+        for heading in {row.heading for row in self._rows}:
+            heading.setVisible(heading in found)
         self.sentence.setText(words.NOTE if found else words.NOT_FOUND)

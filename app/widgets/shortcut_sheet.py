@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import groupby
-from operator import attrgetter
-
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from app.theme.tokens import Size, Space
-from app.widgets.commands import COMMANDS
+from app.widgets.commands import MENUS
 from app.widgets.help_sheet import HelpSheet, page_heading
 from app.widgets.key_choices import Choices, keys_of, native
 from app.widgets.message_edit import break_key, send_key
@@ -32,7 +29,7 @@ def shortcuts(choices: Choices, *, return_sends: bool) -> dict[str, list[tuple[s
     """
     found: dict[str, list[tuple[str, str]]] = {}
     keys_by_id = keys_of(choices)
-    for menu, group in groupby(COMMANDS, attrgetter("menu")):
+    for menu, group in MENUS.items():
         keyed = [(command.text.removesuffix("…"), keys_by_id[command.id]) for command in group]
         found[menu] = [(text, native(keys[0])) for text, keys in keyed if keys]
     found[words.KEYS_ELSEWHERE] = [

@@ -14,7 +14,7 @@ from app.controllers.core import Core
 from app.theme.palette import Theme
 from app.viewmodels.fuzzy import Name
 from app.viewmodels.switcher import Entry, EntryKind
-from app.widgets.commands import COMMANDS, Actions, CommandId
+from app.widgets.commands import MENUS, Actions, CommandId
 from app.widgets.menu_text import shown
 from app.widgets.switcher import QuickSwitcher
 from app.words import switcher as words
@@ -66,7 +66,7 @@ class Switching(QObject):
 
     def _commands(self) -> Iterator[Entry]:
         """Yield the commands that would have an effect now."""
-        for command in COMMANDS:
+        for menu, command in ((menu, row) for menu, rows in MENUS.items() for row in rows):
             action = self._actions[command.id]
             if not action.isEnabled() or command.id is CommandId.SWITCHER:
                 continue
@@ -76,7 +76,7 @@ class Switching(QObject):
                 kind=EntryKind.COMMAND,
                 key=command.id,
                 name=Name.of(f"{command.group}: {text}" if command.group else text),
-                note=" · ".join([words.ON] * action.isChecked() + [keys or command.menu]),
+                note=" · ".join([words.ON] * action.isChecked() + [keys or menu]),
             )
 
     def _models(self) -> Iterator[Entry]:
