@@ -22,23 +22,20 @@ from PySide6.QtGui import (
     QResizeEvent,
     QTextCursor,
 )
-from PySide6.QtWidgets import QBoxLayout, QLabel, QWidget
+from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
-from app.theme.icons import Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Radius, Space, Type
 from app.viewmodels.attachments import Chip
 from app.viewmodels.previews import PreviewText
-from app.widgets.button import Button
-from app.widgets.check_box import CheckBox
-from app.widgets.icon_button import IconButton
 from app.widgets.line_height import Sentences
 from app.widgets.message_edit import MessageEdit
+from app.widgets.transcript.editor.buttons import EditorButtons
 from app.widgets.transcript.editor.file_chips import FileChips
 from app.widgets.transcript.editor.preview_pane import PreviewPane
 from app.widgets.transcript.rows.look import Look
-from app.words import attachments, dialogs, previews, transcript as words
+from app.words import attachments, transcript as words
 from engine.types import Role
 
 MAX_LINES = 14  # maximum number of visible lines; a longer text scrolls
@@ -62,6 +59,7 @@ class EditorText(MessageEdit):
 
     def __init__(self, name: str, line_height: int, parent: QWidget) -> None:
         super().__init__(name, line_height, parent)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.horizontalScrollBar().rangeChanged.connect(self._keep_left)
 
     def _keep_left(self) -> None:
@@ -108,20 +106,10 @@ class MessageEditor(QWidget):
         self._text.takes_files = not self._is_answer
         self._cost = Sentences(self, "small")
         self._preview = PreviewPane(self)
-        self._buttons = QWidget(self)
-        self._attach = IconButton(theme, Icon.ATTACH, attachments.ATTACH_TO_EDIT, self._buttons)
-        note = words.SAVE_NOTE if self._is_answer else words.SEND_NOTE
-        self._note = QLabel(note, self._buttons)
-        save = words.SAVE_VERSION if self._is_answer else words.SEND_VERSION
-        self._save = Button(save, self._buttons)
-        self._cancel = Button(dialogs.CANCEL, self._buttons)
-        self._switch = CheckBox(theme, previews.SWITCH, self._buttons)
-        self._row = QBoxLayout(QBoxLayout.Direction.LeftToRight)
-        # the switch for previews, and the row at its right or below it
-        self._rows = QBoxLayout(QBoxLayout.Direction.LeftToRight, self._buttons)
-        self._rows.addWidget(self._switch)
-        self._rows.addLayout(self._row)
-        self._build()
+        self._buttons = EditorButtons(theme, self, is_answer=self._is_answer)
+        self._cost.setProperty("tone", "secondary")
+        self._cost.hide()
+        self._preview.hide()
         self._connect()
         self._text.setPlainText(text)
         self.set_look(look)
@@ -185,7 +173,7 @@ class MessageEditor(QWidget):
     def set_preview(self, shown: PreviewText, *, is_on: bool) -> None:
         """Show the preview of the answer, if previews are on, and the state of their switch."""
         before = self.sizeHint()
-        self._switch.setChecked(is_on)
+        self._buttons.switch.setChecked(is_on)
         has_pane = is_on and not self._is_answer
         if not has_pane:
             self._preview.reset()
@@ -232,7 +220,8 @@ class MessageEditor(QWidget):
         if (room, column, view_height) != (self._room, self._column, self._view_height):
             self._room, self._column, self._view_height = room, column, view_height
             self.files.set_room(view_height // 3)
-            self._arrange()
+            bubble = room + 2 * self._look.px(Space.L)
+            self._buttons.arrange(bubble - 2 * Space.M, column - 2 * Space.M)
             self._place()
             self._fit()
 
@@ -277,53 +266,19 @@ class MessageEditor(QWidget):
         free = self._view_height - self._height_around(self._column)
         return min(MAX_LINES, max(_MIN_LINES, free // self._text.lines.line_height))
 
-    def _build(self) -> None:
-        self._text.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._save.setProperty("kind", "primary")
-        self._cost.setProperty("tone", "secondary")
-        self._cost.hide()
-        for row in (self._row, self._rows):
-            row.setContentsMargins(0, 0, 0, 0)
-            row.setSpacing(Space.S)
-        self._note.setProperty("tone", "secondary")
-        self._note.setProperty("type", "small")
-        self._switch.setToolTip(previews.SWITCH_TIP)
-        self._switch.setHidden(self._is_answer)
-        self._preview.hide()
-        self._attach.setHidden(self._is_answer)
-        for part in (self._attach, self._note, self._cancel, self._save):
-            self._row.addWidget(part)
-        self._row.insertSpacing(1, -Space.XS)  # the icon has room around it
-
-    def _arrange(self) -> None:
-        """Hide the note if a bubble is too narrow for it, and stack what is too wide for the column."""
-        around = 2 * (self._look.px(Space.L) - Space.M)
-        for row in (self._row, self._rows):
-            row.setDirection(QBoxLayout.Direction.LeftToRight)
-        self._note.show()
-        self._note.setVisible(self._buttons_width() <= self._room + around)
-        for row in (self._rows, self._row):
-            if self._buttons_width() > self._column - 2 * Space.M:
-                row.setDirection(QBoxLayout.Direction.TopToBottom)
-
-    def _buttons_width(self) -> int:
-        for row in (self._row, self._rows):
-            row.invalidate()  # a layout in a layout keeps its size until the next event
-        return self._buttons.sizeHint().width()
-
     def _connect(self) -> None:
-        self._save.clicked.connect(self._submit)
-        self._cancel.clicked.connect(self.cancelled)
-        self._switch.clicked.connect(self.preview_toggled)
+        self._buttons.save.clicked.connect(self._submit)
+        self._buttons.cancel.clicked.connect(self.cancelled)
+        self._buttons.switch.clicked.connect(self.preview_toggled)
         self._text.submitted.connect(self._submit)
         self._text.cancelled.connect(self.cancelled)
         self._text.textChanged.connect(self._on_text_changed)
         self._text.textChanged.connect(self.text_changed)
         self._text.resized.connect(self._fit)
-        self._attach.clicked.connect(self.attach_requested)
+        self._buttons.attach.clicked.connect(self.attach_requested)
 
     def _submit(self) -> None:
-        if self._save.isEnabled():
+        if self._buttons.save.isEnabled():
             self.submitted.emit(self.text)
 
     def _on_text_changed(self) -> None:
@@ -331,8 +286,8 @@ class MessageEditor(QWidget):
         self._fit()
 
     def _refresh_save(self) -> None:
-        self._save.setEnabled(bool(self.text.strip()) and not self._is_opening)
-        self._save.setToolTip(attachments.WAIT if self._is_opening else "")
+        self._buttons.save.setEnabled(bool(self.text.strip()) and not self._is_opening)
+        self._buttons.save.setToolTip(attachments.WAIT if self._is_opening else "")
 
     def _fit(self) -> None:
         """Fit the editor's size to its text, up to the maximum width and number of lines."""
