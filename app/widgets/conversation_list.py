@@ -48,7 +48,6 @@ from app.viewmodels.conversations import (
     Row,
     dragged_chats,
 )
-from app.widgets.attaching import has_droppable, local_paths
 from app.widgets.conversation_delegate import ConversationDelegate
 from app.widgets.focus_ring import BY_KEYS
 from app.widgets.hiding_bar import HidingBar
@@ -67,8 +66,6 @@ _OPENING = (
     Qt.Key.Key_Down, Qt.Key.Key_Up, Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space,
 )  # fmt: skip
 
-Event = QDragMoveEvent | QDropEvent
-
 
 class ConversationList(QListView):
     """The list view of a ConversationsModel."""
@@ -83,11 +80,6 @@ class ConversationList(QListView):
     space_menu_requested = Signal(QPoint)  # argument: global position of a click beside the rows
     # arguments: list of the dropped ConversationIds, the row on which they were dropped or None
     dropped = Signal(object, object)
-    # Files are dragged over the list. Argument: True if they are for the chat on show, and not for the
-    # folder below the pointer.
-    files_dragged = Signal(bool)
-    # arguments: QMimeData with the dropped files, FolderRow on which they were dropped or None
-    files_dropped = Signal(object, object)
     typed = Signal(str)  # argument: text that the user typed; it belongs in the composer
     # The tooltip of a row is shown. Arguments: its ConversationId, a function that adds a line with the
     # state and the cost of the next message to the tooltip.
@@ -128,7 +120,7 @@ class ConversationList(QListView):
     @property
     def selected(self) -> list[ConversationId]:
         """The selected conversations, from the top."""
-        rows = (self._rows.row_at(one) for one in sorted(self.selectedIndexes(), key=_number))
+        rows = map(self._rows.row_at, sorted(self.selectedIndexes(), key=QModelIndex.row))
         return [row.conversation_id for row in rows if isinstance(row, ConversationRow)]
 
     @property
@@ -179,11 +171,22 @@ class ConversationList(QListView):
 
     def edit_row(self, row: Row) -> None:
         """Open the editor for a row, if the row is still there."""
-        for at in range(self._rows.rowCount()):
-            index = self._rows.index(at)
-            if self._rows.row_at(index) == row:
-                self.edit(index)
-                return
+        indexes = map(self._rows.index, range(self._rows.rowCount()))
+        found = next((index for index in indexes if self._rows.row_at(index) == row), None)
+        if found is not None:
+            self.edit(found)
+
+    def folder_at(self, at: QPoint) -> FolderRow | None:
+        """Return the folder whose row is at a position in the viewport, or None."""
+        row = self._row_at(at)
+        return row if isinstance(row, FolderRow) else None
+
+    def aim_at(self, row: Row | None) -> None:
+        """Outline the folder of a row, which would get what is dragged. None: no folder."""
+        aim = row.folder_id if isinstance(row, FolderRow | ConversationRow) else None
+        if aim != self._delegate.aim:
+            self._delegate.aim = aim
+            self.viewport().update()
 
     def _select_only(self, index: QModelIndex) -> None:
         """Select one row, or none if the index is invalid.
@@ -209,8 +212,7 @@ class ConversationList(QListView):
         self._rest.start()
 
     def _on_rest(self) -> None:
-        index = self.indexAt(self.viewport().mapFromGlobal(QCursor.pos()))
-        row = self._rows.row_at(index) if index.isValid() else None
+        row = self._row_at(self.viewport().mapFromGlobal(QCursor.pos()))
         if isinstance(row, ConversationRow):
             self.pointed_at.emit(row.conversation_id)
 
@@ -226,10 +228,10 @@ class ConversationList(QListView):
             self.chosen.emit(ids[0])
         self.selection_changed.emit()
 
-    def _folder_at(self, at: QPoint) -> FolderRow | None:
+    def _row_at(self, at: QPoint) -> Row | None:
+        """Return the row at a position in the viewport, or None."""
         index = self.indexAt(at)
-        row = self._rows.row_at(index) if index.isValid() else None
-        return row if isinstance(row, FolderRow) else None
+        return self._rows.row_at(index) if index.isValid() else None
 
     def _reveal_current(self) -> None:
         """Scroll to the conversation on show, if it is laid out already."""
@@ -248,16 +250,14 @@ class ConversationList(QListView):
     def viewportEvent(self, event: QEvent) -> bool:
         done = super().viewportEvent(event)
         if isinstance(event, QHelpEvent) and event.type() is QEvent.Type.ToolTip:
-            index = self.indexAt(event.pos())
-            row = self._rows.row_at(index) if index.isValid() else None
+            row = self._row_at(event.pos())
             if isinstance(row, ConversationRow):
                 add = partial(self._add_line, row, event.globalPos())
                 self.tip_shown.emit(row.conversation_id, add)
         return done
 
     def _add_line(self, row: ConversationRow, at: QPoint, line: str) -> None:
-        index = self.indexAt(self.viewport().mapFromGlobal(at))
-        if is_tip_shown() and index.isValid() and self._rows.row_at(index) == row:
+        if is_tip_shown() and self._row_at(self.viewport().mapFromGlobal(at)) == row:
             show_tip(self, at, self._rows.tip_of(row, line))
 
     @override
@@ -296,7 +296,7 @@ class ConversationList(QListView):
     @override
     def mousePressEvent(self, event: QMouseEvent) -> None:
         self._delegate.shows_focus = False
-        folder = self._folder_at(event.position().toPoint())
+        folder = self.folder_at(event.position().toPoint())
         on_menu = self._delegate.is_menu_at(self, event.position().toPoint())
         if event.button() == Qt.MouseButton.RightButton:
             return  # a right click leaves the selection; contextMenuEvent shows the menu
@@ -324,7 +324,7 @@ class ConversationList(QListView):
 
     @override
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        if self._folder_at(event.position().toPoint()) is None:
+        if self.folder_at(event.position().toPoint()) is None:
             super().mouseDoubleClickEvent(event)
 
     @override
@@ -343,62 +343,29 @@ class ConversationList(QListView):
         if event.mimeData().hasFormat(MIME_TYPE):
             super().dragEnterEvent(event)
             event.acceptProposedAction()
-        elif has_droppable(event.mimeData()):
-            self._drag_files(event)
 
     @override
     def dragMoveEvent(self, event: QDragMoveEvent) -> None:
         """Scroll near an edge, and outline the folder below the pointer."""
-        if has_droppable(event.mimeData()):
-            self._drag_files(event)
-            return
         super().dragMoveEvent(event)
-        self._aim_at(self.indexAt(event.position().toPoint()))
+        self.aim_at(self._row_at(event.position().toPoint()))
         event.setDropAction(Qt.DropAction.MoveAction)
         event.accept()
 
     @override
     def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
         super().dragLeaveEvent(event)
-        self._aim_at(QModelIndex())
-        self.files_dragged.emit(False)
+        self.aim_at(None)
 
     @override
     def dropEvent(self, event: QDropEvent) -> None:
-        """Report the dragged conversations or files, and the row on which they were dropped."""
-        if has_droppable(event.mimeData()):
-            row = self._drag_files(event)
-            self._aim_at(QModelIndex())
-            self.files_dropped.emit(event.mimeData(), row)
-            return
-        index = self.indexAt(event.position().toPoint())
-        row = self._rows.row_at(index) if index.isValid() else None
-        self._aim_at(QModelIndex())
+        """Report the dragged conversations, and the row on which they were dropped."""
+        row = self._row_at(event.position().toPoint())
+        self.aim_at(None)
         self.setState(QAbstractItemView.State.NoState)
         event.setDropAction(Qt.DropAction.MoveAction)
         event.accept()
         self.dropped.emit(dragged_chats(event.mimeData()), row)
-
-    def _drag_files(self, event: QDropEvent) -> FolderRow | None:
-        """Accept dragged files. Return the folder below the pointer if it takes them, and outline it."""
-        at = event.position().toPoint()
-        row = self._folder_at(at) if local_paths(event.mimeData()) else None
-        self._aim_at(QModelIndex() if row is None else self.indexAt(at))
-        self.files_dragged.emit(row is None)
-        event.setDropAction(Qt.DropAction.CopyAction)
-        event.accept()
-        return row
-
-    def _aim_at(self, index: QModelIndex) -> None:
-        row = self._rows.row_at(index) if index.isValid() else None
-        aim = row.folder_id if isinstance(row, FolderRow | ConversationRow) else None
-        if aim != self._delegate.aim:
-            self._delegate.aim = aim
-            self.viewport().update()
-
-
-def _number(index: QModelIndex) -> int:
-    return index.row()
 
 
 def _toggles(event: QKeyEvent, row: FolderRow) -> bool:

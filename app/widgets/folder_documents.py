@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QMimeData, QObject, Qt
+from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -15,12 +15,10 @@ from app.controllers.core import Core
 from app.conversation.folder import Folder
 from app.conversation.placement import FolderId
 from app.theme.palette import Theme
-from app.viewmodels.conversations import FolderRow
 from app.viewmodels.document_lines import FolderMark, folder_mark
-from app.widgets.attaching import local_paths
 from app.widgets.chat_pane import ChatPane
 from app.widgets.documents_sheet import DocumentsSheet
-from app.widgets.file_drop import FileDrop
+from app.widgets.file_drop import FileDrop, ListFileDrop
 from app.widgets.folder_sheet import FolderSheet
 from app.widgets.pane_toast import PaneToast
 from app.widgets.sidebar import Sidebar
@@ -28,7 +26,7 @@ from app.words import folder_documents as words
 
 
 class DocumentsOfFolders(QObject):
-    """Opens the sheet of documents, and adds files that are dropped on the row of a folder."""
+    """Opens the sheet of documents, and marks the rows of folders that have some."""
 
     def __init__(
         self,
@@ -44,15 +42,13 @@ class DocumentsOfFolders(QObject):
         self._core = core
         self._sidebar = sidebar
         self._pane = pane
-        self._drop = drop
         self._toast = toast
         self._sheets: list[FolderId] = []  # folders whose sheets are open
         chats = sidebar.list
         sidebar.mark_folders(self._mark)
         sidebar.menus.documents_requested.connect(self.open)
         pane.empty.documents_requested.connect(self.open)
-        chats.files_dragged.connect(self._on_dragged)
-        chats.files_dropped.connect(self._on_dropped)
+        ListFileDrop(chats, pane, drop.outline, core.document_files)
         core.document_files.added.connect(self._on_added)
         core.document_files.refused.connect(self._on_refused)
         for changed in (core.documents.changed, core.folders.changed, core.models.status_changed):
@@ -87,20 +83,6 @@ class DocumentsOfFolders(QObject):
             self._core.documents.status(folder_id),
             self._core.models.status.name,
         )
-
-    def _on_dragged(self, is_for_chat: bool) -> None:  # noqa: FBT001 (a slot)
-        """Outline the chat while files are dragged over the list, but not over a folder."""
-        if is_for_chat and self._pane.composer.isEnabled():
-            self._drop.outline.cover()
-        else:
-            self._drop.outline.hide()
-
-    def _on_dropped(self, mime: QMimeData, row: FolderRow | None) -> None:
-        self._drop.outline.hide()
-        if row is None:
-            self._pane.attaching.drop(mime)
-        else:
-            self._core.document_files.add(row.folder_id, local_paths(mime))
 
     def _on_added(self, folder_id: FolderId, count: int) -> None:
         """Say that dropped files are documents. An open sheet of the folder shows them."""
