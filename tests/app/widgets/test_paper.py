@@ -28,8 +28,8 @@ from app.widgets.transcript.messages.layouts import make_layout
 from app.widgets.transcript.messages.message import MessageLayout
 from app.widgets.transcript.messages.places import MessagePaint
 from app.widgets.transcript.rows.code import CodeRow
-from app.widgets.transcript.rows.row import TextRow
 from app.widgets.transcript.rows.table import TableRow
+from app.widgets.transcript.rows.text_row import TextRow
 from app.widgets.transcript.view import TranscriptView
 from engine.problem import Problem
 from engine.types import ConversationId, Role

@@ -27,7 +27,8 @@ from app.widgets.transcript.rows.error import ErrorRow
 from app.widgets.transcript.rows.gap import GapRow
 from app.widgets.transcript.rows.notes import CutRow, PillContent, PillRow, cut_link
 from app.widgets.transcript.rows.quote_row import QuoteRow
-from app.widgets.transcript.rows.row import RowAction, Target, TextRow, TranscriptRow
+from app.widgets.transcript.rows.row import RowAction, Target, TranscriptRow
+from app.widgets.transcript.rows.text_row import TextRow
 from app.words import transcript as words, units
 from engine.types import Channel
 

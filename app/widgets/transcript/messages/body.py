@@ -39,8 +39,9 @@ from app.widgets.transcript.rows.formula_row import FormulaRow
 from app.widgets.transcript.rows.inset import Inset, gap_between
 from app.widgets.transcript.rows.layout_cache import LayoutCache
 from app.widgets.transcript.rows.look import Look
-from app.widgets.transcript.rows.row import RuleRow, TextRow, TranscriptRow
+from app.widgets.transcript.rows.row import TranscriptRow
 from app.widgets.transcript.rows.table import TableRow, table_rows
+from app.widgets.transcript.rows.text_row import RuleRow, TextRow
 
 # Number of characters in a slice, and maximum number of marks (markdown_stream.MAX_MARKS). Parsing
 # a slice of prose takes about 4 ms.

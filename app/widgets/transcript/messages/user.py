@@ -27,7 +27,8 @@ from app.widgets.transcript.rows.editor import EditorRow
 from app.widgets.transcript.rows.file_row import file_rows
 from app.widgets.transcript.rows.gap import GapRow
 from app.widgets.transcript.rows.notes import LinkRow
-from app.widgets.transcript.rows.row import RowAction, Target, TextRow, TranscriptRow
+from app.widgets.transcript.rows.row import RowAction, Target, TranscriptRow
+from app.widgets.transcript.rows.text_row import TextRow
 from app.words import transcript as words
 
 # A message with a code fence or a list is parsed as Markdown. Any other message is shown as typed.

@@ -16,8 +16,9 @@ from app.viewmodels.blocks import LINE_BREAK, FormulaBlock, TextMark, TextSpan
 from app.viewmodels.typeset import Formula
 from app.widgets.transcript.rows.formula_shelf import Awaited, Drawing
 from app.widgets.transcript.rows.look import Look
-from app.widgets.transcript.rows.row import Hit, Paint, RowAction, Target, TextRow, TranscriptRow
+from app.widgets.transcript.rows.row import Hit, Paint, RowAction, Target, TranscriptRow
 from app.widgets.transcript.rows.sideways import SideScroll
+from app.widgets.transcript.rows.text_row import TextRow
 
 _READABLE = 0.4  # smallest factor to which a formula is shrunk on paper
 

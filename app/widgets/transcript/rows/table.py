@@ -20,16 +20,10 @@ from app.viewmodels.blocks import Align, Cell, TableBlock, TextMark
 from app.widgets.transcript.rows.flow import TextFlow
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.ranges import Range
-from app.widgets.transcript.rows.row import (
-    Hit,
-    Paint,
-    TranscriptRow,
-    between_lines,
-    formula_hits,
-    link_hit,
-)
+from app.widgets.transcript.rows.row import Hit, Paint, TranscriptRow, between_lines
 from app.widgets.transcript.rows.spans import SpanText
 from app.widgets.transcript.rows.table_columns import HEADER_STYLE, TableColumns
+from app.widgets.transcript.rows.text_row import formula_hits, link_hit
 
 ROWS_AT_ONCE = 20  # maximum number of table rows in one TableRow
 CELLS_AT_ONCE = 120  # maximum number of cells in one TableRow, unless it is a single row
