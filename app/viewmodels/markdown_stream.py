@@ -119,10 +119,6 @@ class MarkdownStream:
         return self._text
 
     @property
-    def num_frozen(self) -> int:
-        return len(self._frozen)
-
-    @property
     def frozen(self) -> list[Block]:
         """Final blocks. The list grows only at its end, but finish() may replace it."""
         return self._frozen
