@@ -52,6 +52,7 @@ from app.widgets.conversation_delegate import ConversationDelegate
 from app.widgets.focus_ring import BY_KEYS
 from app.widgets.hiding_bar import HidingBar
 from app.widgets.key_press import is_typing
+from app.widgets.painted_list import set_up_list
 from app.widgets.tips import is_tip_shown, show_tip
 from app.words import window as words
 from engine.types import ConversationId
@@ -96,7 +97,7 @@ class ConversationList(QListView):
         delegate = self._delegate = ConversationDelegate(theme, model, self)
         self.setItemDelegate(delegate)
         self.setAccessibleName(words.CHATS)
-        self.setMouseTracking(True)
+        set_up_list(self)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setDragEnabled(True)
         self.setAcceptDrops(True)
@@ -105,11 +106,9 @@ class ConversationList(QListView):
         self._rest = QTimer(self, singleShot=True, interval=REST_MS)
         self._rest.timeout.connect(self._on_rest)
         self.entered.connect(self._on_entered)
-        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         # Thousands of rows are laid out a part at a time, between other events.
         self.setLayoutMode(QListView.LayoutMode.Batched)
         self.setBatchSize(_BATCH_ROWS)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         trigger = QAbstractItemView.EditTrigger
         self.setEditTriggers(trigger.DoubleClicked | trigger.EditKeyPressed)
         delegate.menu_requested.connect(self._on_menu_requested)

@@ -6,25 +6,17 @@ Main thread.
 from __future__ import annotations
 
 from PySide6.QtCore import (
-    QModelIndex,
-    QPersistentModelIndex,
     QPointF,
     QRect,
     QRectF,
-    QSize,
     Qt,
-    Signal,
 )
-from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QKeySequence, QPainter
+from PySide6.QtGui import QColor, QFontMetrics, QPainter
 from PySide6.QtWidgets import (
-    QAbstractItemView,
     QDialog,
     QHBoxLayout,
     QLabel,
-    QListWidget,
     QListWidgetItem,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
     QVBoxLayout,
     QWidget,
 )
@@ -41,10 +33,9 @@ from app.widgets.button import Button
 from app.widgets.elided_title import elided_title
 from app.widgets.line_height import Sentences
 from app.widgets.message_sheet import ask_before
-from app.widgets.row_painting import paint_row_ground
+from app.widgets.painted_list import ROW, RowDelegate, SheetList
 from app.words import deleted as words
 
-_ROW = Qt.ItemDataRole.UserRole  # data of an item: its DeletedRow
 _LINES = 8  # rows that are visible without scrolling
 
 
@@ -74,7 +65,7 @@ class DeletedSheet(QDialog):
     def selected(self) -> list[DeletedRow]:
         """The selected rows, from the top."""
         rows = sorted(self.list.row(item) for item in self.list.selectedItems())
-        return [self.list.item(row).data(_ROW) for row in rows]
+        return [self.list.item(row).data(ROW) for row in rows]
 
     def _build(self) -> None:
         title = QLabel(words.TITLE, self)
@@ -139,61 +130,33 @@ class DeletedSheet(QDialog):
         ask_before(self, question, note, words.DELETE, lambda: self._deleted.remove(items))
 
 
-class _DeletedList(QListWidget):
-    """The list of deleted items. Several can be selected with the usual keys."""
-
-    delete_pressed = Signal()
+class _DeletedList(SheetList):
+    """The list of deleted items."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setItemDelegate(_DeletedDelegate(theme, self))
-        self.setAccessibleName(words.TITLE)
-        self.setMouseTracking(True)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setFixedHeight(_LINES * _row_height(theme))
+        delegate = _DeletedDelegate(theme, Size.ROW, parent)
+        super().__init__(words.TITLE, delegate, parent)
+        self.setFixedHeight(_LINES * delegate.row_height)
 
     def show_rows(self, rows: list[DeletedRow]) -> None:
         self.clear()
         for row in rows:
             item = QListWidgetItem(row.title, self)
-            item.setData(_ROW, row)
+            item.setData(ROW, row)
             spoken = words.spoken(title=row.title, left=row.left, is_folder=row.color is not None)
             item.setData(Qt.ItemDataRole.AccessibleTextRole, spoken)
 
-    @override
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.matches(QKeySequence.StandardKey.Delete) or event.key() == Qt.Key.Key_Backspace:
-            self.delete_pressed.emit()
-        else:
-            super().keyPressEvent(event)
 
-
-class _DeletedDelegate(QStyledItemDelegate):
+class _DeletedDelegate(RowDelegate):
     """Paints a row: the title at the left, the days that are left at the right.
 
     The row of a folder begins with the folder in its colour.
     """
 
-    def __init__(self, theme: Theme, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._theme = theme
-
     @override
-    def paint(
-        self,
-        painter: QPainter,
-        option: QStyleOptionViewItem,
-        index: QModelIndex | QPersistentModelIndex,
-    ) -> None:
-        row = index.data(_ROW)
+    def paint_content(self, painter: QPainter, rect: QRect, row: object) -> None:
         assert isinstance(row, DeletedRow)
         colors = self._theme.colors
-        painter.save()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        paint_row_ground(painter, colors, option.rect.adjusted(0, 1, 0, -1), option.state)
-        rect: QRect = option.rect.adjusted(Space.M, 0, -Space.M, 0)
         middle = Qt.AlignmentFlag.AlignVCenter
         painter.setFont(self._theme.zoomed_font(Type.SMALL))
         painter.setPen(QColor(colors.secondary))
@@ -211,14 +174,3 @@ class _DeletedDelegate(QStyledItemDelegate):
         painter.setPen(QColor(colors.text))
         title = elided_title(QFontMetrics(font), row.title, rect.width())
         painter.drawText(rect, middle, isolated(title))
-        painter.restore()
-
-    @override
-    def sizeHint(
-        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
-    ) -> QSize:
-        return QSize(0, _row_height(self._theme))
-
-
-def _row_height(theme: Theme) -> int:
-    return round(Size.ROW * max(1.0, theme.zoom))

@@ -8,25 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QRect, QRectF, Qt
 from PySide6.QtGui import (
     QColor,
     QDragEnterEvent,
     QDropEvent,
     QFontMetrics,
-    QKeyEvent,
-    QKeySequence,
     QPainter,
 )
 from PySide6.QtWidgets import (
-    QAbstractItemView,
     QDialog,
     QHBoxLayout,
     QLabel,
-    QListWidget,
     QListWidgetItem,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
     QVBoxLayout,
     QWidget,
 )
@@ -53,10 +47,9 @@ from app.widgets.attaching import local_paths
 from app.widgets.button import Button
 from app.widgets.dialogs import ask_for_files
 from app.widgets.line_height import Sentences
-from app.widgets.row_painting import paint_row_ground
+from app.widgets.painted_list import ROW, RowDelegate, SheetList
 from app.words import folder_documents as words
 
-_ROW = Qt.ItemDataRole.UserRole  # data of an item: its DocumentLine
 _LINES = 5  # rows that are visible without scrolling, fewer in a low window
 _LEAST_LINES = 2
 _AROUND = 320  # height of the other parts of the sheet in px
@@ -253,25 +246,19 @@ class DocumentsSheet(QDialog):
         self._add(local_paths(arg__1.mimeData()))
 
 
-class _DocumentList(QListWidget):
+class _DocumentList(SheetList):
     """The list of documents, in the order in which the model reads them."""
 
-    delete_pressed = Signal()
-
     def __init__(self, theme: Theme, window_height: int, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setItemDelegate(_DocumentDelegate(theme, self))
-        self.setAccessibleName(words.DOCUMENTS)
-        self.setMouseTracking(True)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        row = _row_height(theme)
+        height = Type.UI.line + Type.SMALL.line + 2 * Space.XS
+        delegate = _DocumentDelegate(theme, height, parent)
+        super().__init__(words.DOCUMENTS, delegate, parent)
+        row = delegate.row_height
         room = window_height - round(_AROUND * max(1.0, theme.zoom))
         self.setFixedHeight(max(_LEAST_LINES, min(_LINES, room // row)) * row)
 
     def row_at(self, place: int) -> DocumentLine:
-        row = self.item(place).data(_ROW)
+        row = self.item(place).data(ROW)
         assert isinstance(row, DocumentLine)
         return row
 
@@ -283,41 +270,21 @@ class _DocumentList(QListWidget):
             QListWidgetItem(self)
         for place, row in enumerate(rows):
             item = self.item(place)
-            if item.data(_ROW) != row:
-                item.setData(_ROW, row)
+            if item.data(ROW) != row:
+                item.setData(ROW, row)
                 item.setToolTip(row.name)
                 item.setData(Qt.ItemDataRole.AccessibleTextRole, row.spoken)
         self.viewport().update()
 
-    @override
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.matches(QKeySequence.StandardKey.Delete) or event.key() == Qt.Key.Key_Backspace:
-            self.delete_pressed.emit()
-        else:
-            super().keyPressEvent(event)
 
-
-class _DocumentDelegate(QStyledItemDelegate):
+class _DocumentDelegate(RowDelegate):
     """Paints a row: an icon, the name, and below it the tokens and the state."""
 
-    def __init__(self, theme: Theme, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._theme = theme
-
     @override
-    def paint(
-        self,
-        painter: QPainter,
-        option: QStyleOptionViewItem,
-        index: QModelIndex | QPersistentModelIndex,
-    ) -> None:
-        row = index.data(_ROW)
+    def paint_content(self, painter: QPainter, rect: QRect, row: object) -> None:
         assert isinstance(row, DocumentLine)
         theme, colors = self._theme, self._theme.colors
-        painter.save()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        paint_row_ground(painter, colors, option.rect.adjusted(0, 1, 0, -1), option.state)
-        rect: QRect = option.rect.adjusted(Space.M, Space.XS, -Space.M, -Space.XS)
+        rect = rect.adjusted(0, Space.XS, 0, -Space.XS)
         size = theme.scaled(GRID)
         icon = QRectF(rect.left(), rect.center().y() - size / 2, size, size)
         theme.icons.paint(painter, Icon.FILE, colors.secondary, icon)
@@ -338,21 +305,9 @@ class _DocumentDelegate(QStyledItemDelegate):
             )
             lower = rect.adjusted(0, rect.height() // 2, 0, 0)
             painter.drawText(lower, Qt.AlignmentFlag.AlignVCenter, details)
-        painter.restore()
-
-    @override
-    def sizeHint(
-        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
-    ) -> QSize:
-        return QSize(0, _row_height(self._theme))
 
 
 def _width(theme: Theme, window: QWidget) -> int:
     """Return a width that grows with the text, inside the main window."""
     wanted = round(Size.PICKER_WIDTH * max(1.0, theme.zoom))
     return min(wanted, max(Size.PICKER_WIDTH, window.width() - 2 * Space.XL))
-
-
-def _row_height(theme: Theme) -> int:
-    lines = Type.UI.line + Type.SMALL.line + 2 * Space.XS
-    return round(lines * max(1.0, theme.zoom))

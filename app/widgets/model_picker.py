@@ -7,7 +7,6 @@ from pathlib import Path
 from PySide6.QtCore import QModelIndex, QPoint, QRect, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
-    QAbstractItemView,
     QFrame,
     QHBoxLayout,
     QLabel,
@@ -34,6 +33,7 @@ from app.widgets.button import Button
 from app.widgets.hiding_bar import HidingBar
 from app.widgets.line_height import Sentences
 from app.widgets.model_delegate import ModelDelegate
+from app.widgets.painted_list import set_up_list
 from app.words import commands, models as words
 
 
@@ -98,9 +98,7 @@ class ModelPicker(QFrame):
         self.list.setModel(self._rows)
         self.list.setItemDelegate(self._delegate)
         self.list.setAccessibleName(words.MODELS)
-        self.list.setMouseTracking(True)
-        self.list.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        set_up_list(self.list)
         self.sentence.setProperty("tone", "secondary")
         row = QHBoxLayout()
         row.addWidget(self.get_models)

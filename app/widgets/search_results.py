@@ -16,7 +16,6 @@ from PySide6.QtGui import (
     QTextOption,
 )
 from PySide6.QtWidgets import (
-    QAbstractItemView,
     QListWidget,
     QListWidgetItem,
     QStyle,
@@ -34,6 +33,7 @@ from app.widgets.elided_title import elided_title
 from app.widgets.focus_ring import BY_KEYS
 from app.widgets.hiding_bar import HidingBar
 from app.widgets.key_press import is_typing
+from app.widgets.painted_list import set_up_list
 from app.widgets.row_painting import paint_row_ground
 from app.words import window as words
 from engine.types import ConversationId
@@ -58,9 +58,7 @@ class SearchResults(QListWidget):
         self._delegate = _FoundDelegate(theme, self)
         self.setItemDelegate(self._delegate)
         self.setAccessibleName(words.SEARCH_RESULTS)
-        self.setMouseTracking(True)
-        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        set_up_list(self)
         self.setUniformItemSizes(False)
         self.itemClicked.connect(self._open)
         theme.changed.connect(self.viewport().update)

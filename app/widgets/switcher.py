@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import (
-    QModelIndex,
-    QPersistentModelIndex,
     QPoint,
     QPointF,
+    QRect,
     QRectF,
-    QSize,
     Qt,
     Signal,
 )
@@ -33,8 +31,6 @@ from PySide6.QtWidgets import (
     QFrame,
     QListWidget,
     QListWidgetItem,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
     QVBoxLayout,
     QWidget,
 )
@@ -48,10 +44,9 @@ from app.widgets.announcer import announce
 from app.widgets.fields import LineField
 from app.widgets.hiding_bar import HidingBar
 from app.widgets.line_height import Sentences
-from app.widgets.row_painting import paint_row_ground
+from app.widgets.painted_list import ROW, RowDelegate, set_up_list
 from app.words import switcher as words
 
-_FOUND = Qt.ItemDataRole.UserRole  # data of an item: its Found
 _ROWS = 9  # rows that are visible without scrolling
 _ICONS = {EntryKind.CHAT: Icon.CHAT, EntryKind.COMMAND: Icon.CONTINUE, EntryKind.MODEL: Icon.MODEL}
 _STEPS = {
@@ -60,8 +55,6 @@ _STEPS = {
     Qt.Key.Key_PageDown: _ROWS,
     Qt.Key.Key_PageUp: -_ROWS,
 }
-
-Index = QModelIndex | QPersistentModelIndex
 
 
 class _SwitcherField(LineField):
@@ -93,6 +86,7 @@ class QuickSwitcher(QFrame):
         self.setAttribute(Qt.WidgetAttribute.WA_TranslucentBackground)
         self.setFixedWidth(Size.SWITCHER_WIDTH)
         self._theme = theme
+        self._delegate = _EntryDelegate(theme, Size.ROW + Space.HAIR, self)
         self._entries = Entries(())
         self.field = _SwitcherField(self)
         self.list = QListWidget(self)
@@ -119,13 +113,11 @@ class QuickSwitcher(QFrame):
     def _build(self) -> None:
         self.field.setPlaceholderText(words.FIELD)
         self.field.setAccessibleName(words.FIELD)
-        self.list.setItemDelegate(_EntryDelegate(self._theme, self))
+        self.list.setItemDelegate(self._delegate)
         self.list.setAccessibleName(words.TITLE)
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.list.setMouseTracking(True)
+        set_up_list(self.list)
         self.list.setUniformItemSizes(True)
-        self.list.setVerticalScrollMode(QListWidget.ScrollMode.ScrollPerPixel)
-        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.nothing.setProperty("tone", "secondary")
         self.nothing.setContentsMargins(Space.M, Space.S, Space.M, Space.S)
         layout = self._layout
@@ -140,9 +132,9 @@ class QuickSwitcher(QFrame):
         self.list.clear()
         for one in found:
             item = QListWidgetItem(self.list)
-            item.setData(_FOUND, one)
+            item.setData(ROW, one)
             item.setData(Qt.ItemDataRole.AccessibleTextRole, one.entry.spoken)
-        self.list.setFixedHeight(min(_ROWS, len(found)) * _row_height(self._theme))
+        self.list.setFixedHeight(min(_ROWS, len(found)) * self._delegate.row_height)
         self.list.setVisible(bool(found))
         self.nothing.setVisible(not found)
         self._layout.activate()
@@ -170,7 +162,7 @@ class QuickSwitcher(QFrame):
         self.chosen.emit(self._found(item).entry)
 
     def _found(self, item: QListWidgetItem) -> Found:
-        found = item.data(_FOUND)
+        found = item.data(ROW)
         assert isinstance(found, Found)
         return found
 
@@ -193,50 +185,32 @@ class QuickSwitcher(QFrame):
         painter.drawRoundedRect(rect, Radius.POPOVER, Radius.POPOVER)
 
 
-class _EntryDelegate(QStyledItemDelegate):
+class _EntryDelegate(RowDelegate):
     """Paints an entry: icon and name, with the matching letters bold, and the note at the right."""
 
-    def __init__(self, theme: Theme, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._theme = theme
-
     @override
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        found = index.data(_FOUND)
-        assert isinstance(found, Found)
+    def paint_content(self, painter: QPainter, rect: QRect, row: object) -> None:
+        assert isinstance(row, Found)
         colors = self._theme.colors
-        painter.save()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        paint_row_ground(painter, colors, option.rect.adjusted(0, 1, 0, -1), option.state)
-        rect = option.rect.adjusted(Space.M, 0, -Space.M, 0)
         size = self._theme.scaled(GRID)
         icon = QRectF(rect.left(), 0, size, size)
         icon.moveCenter(QPointF(icon.center().x(), rect.center().y() + 0.5))
-        self._theme.icons.paint(painter, _ICONS[found.entry.kind], colors.secondary, icon)
+        self._theme.icons.paint(painter, _ICONS[row.entry.kind], colors.secondary, icon)
         rect.setLeft(round(icon.right()) + Space.M)
-        if found.entry.note:
+        if row.entry.note:
             small = self._theme.zoomed_font(Type.SMALL)
             painter.setFont(small)
             painter.setPen(QColor(colors.secondary))
             note = QFontMetrics(small).elidedText(
-                found.entry.note, Qt.TextElideMode.ElideRight, rect.width() // 3
+                row.entry.note, Qt.TextElideMode.ElideRight, rect.width() // 3
             )
             align = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
             painter.drawText(rect, align, note)
             rect.setRight(rect.right() - QFontMetrics(small).horizontalAdvance(note) - Space.M)
         painter.setPen(QColor(colors.text))
-        layout = _name_layout(found, self._theme.zoomed_font(Type.UI), rect.width())
+        layout = _name_layout(row, self._theme.zoomed_font(Type.UI), rect.width())
         height = layout.lineAt(0).height()
         layout.draw(painter, QPointF(rect.left(), rect.center().y() - height / 2 + 0.5))
-        painter.restore()
-
-    @override
-    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        return QSize(0, _row_height(self._theme))
-
-
-def _row_height(theme: Theme) -> int:
-    return round((Size.ROW + Space.HAIR) * max(1.0, theme.zoom))
 
 
 def _name_layout(found: Found, font: QFont, width: int) -> QTextLayout:
