@@ -14,7 +14,7 @@ from functools import partial
 from typing import assert_never
 
 from engine.cache.disk.tier import DiskTier
-from engine.cache.prefix_cache import PrefixCache
+from engine.cache.prefix_cache import ANOTHER_TOKEN, PrefixCache
 from engine.cache.shares import Shares, shares_in_memory
 from engine.config import EngineConfig
 from engine.disk_space import DiskSpace
@@ -234,7 +234,11 @@ class CacheSpace:
     def _in_memory(self, conversation_id: ConversationId, token_ids: Sequence[int]) -> int:
         """Return the number of leading tokens that can be restored from memory."""
         cache = self.cache
-        return 0 if cache is None else cache.match_ahead(conversation_id, token_ids).restored
+        return (
+            0
+            if cache is None
+            else cache.match(conversation_id, (*token_ids, ANOTHER_TOKEN)).restored
+        )
 
     def _forget_unknown(self, question: ForgetUnknown) -> None:
         """Forget conversations on disk that are not known."""
@@ -283,9 +287,9 @@ class CacheSpace:
 
     def _report_chats(self) -> HeldChats:
         cache = self.cache
-        memory = Shares() if cache is None else shares_in_memory(cache.holdings())
+        memory = Shares() if cache is None else shares_in_memory(cache.holdings)
         disk = self._disk_space.shares()
-        leases = () if cache is None else cache.holdings().leases
+        leases = () if cache is None else cache.holdings.leases
         in_use = {chat_of(lease.hot.conversation_id) for lease in leases if not lease.side}
         pinned = self._wanted.pinned
         # Several answers that are being written in a chat have ids of their own.
@@ -348,9 +352,9 @@ class CacheSpace:
 def _evict_part(cache: PrefixCache, what: EvictWhat) -> None:
     match what:
         case EvictWhat.HOT:
-            cache.evict_hot()
+            cache.eviction.evict_hot()
         case EvictWhat.SNAPSHOTS:
-            cache.evict_snapshots()
+            cache.eviction.evict_snapshots()
         case EvictWhat.ALL:
             cache.evict_all()
         case _:

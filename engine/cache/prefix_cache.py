@@ -32,7 +32,6 @@ data. aside.py keeps the state of a preview, which is not a part of the data.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -44,14 +43,13 @@ from engine.cache.audits import Audits
 from engine.cache.eviction import Eviction
 from engine.cache.faults import OnFault, Quarantine
 from engine.cache.grafting import Graft, graft
-from engine.cache.holdings import Counters, Holdings, Lease, Ledger
-from engine.cache.hot import KvNode
+from engine.cache.holdings import Holdings, Lease
 from engine.cache.invariants import check_invariants
 from engine.cache.layout import Layout
 from engine.cache.lending import Lending
 from engine.cache.matching import Match
 from engine.cache.points import PointKind
-from engine.cache.policy import Evicted, Policy, Victim
+from engine.cache.policy import Policy
 from engine.cache.ranking import CoverageRanking
 from engine.cache.restoring import Restorer
 from engine.cache.snapshot import Snapshot, capture
@@ -61,9 +59,9 @@ from engine.errors import attempt
 from engine.questions import CacheStatistics
 from engine.types import ConversationId
 
-log = logging.getLogger(__name__)
-
-# A token id that no vocabulary contains. It stands for the unknown next token of a prompt.
+# A token id that no vocabulary contains. It stands for the unknown next token of a prompt. A match leaves
+# at least the last token of a prompt to feed, unless the logits after the prompt are stored. So a known
+# beginning of a prompt is matched with this token behind it: all of the beginning can then match.
 ANOTHER_TOKEN = -1
 
 
@@ -72,7 +70,8 @@ class PrefixCache:
 
     Calls for one request: first acquire; then reserve_tokens and capture_snapshot while its tokens
     are fed, and publish_prompt if other requests wait for the prompt; at the end either publish or
-    abandon. A side request is always abandoned.
+    abandon. A side request is always abandoned. Callers use the public parts directly: `holdings` to
+    read the data, `eviction`, `audits` and `aside`.
     """
 
     def __init__(
@@ -96,15 +95,14 @@ class PrefixCache:
             far_budgets: highest number of bytes that each other stage may hold, rank 1 first.
                 budget_bytes then limits the stage of this process. Empty on one machine.
         """
-        self._layout = layout
-        self._holdings = Holdings(layout)
-        self._lending = Lending(self._holdings)
-        self._restorer = Restorer(self._holdings, self._lending)
-        self._quarantine = Quarantine(self._holdings, self._lending, on_fault)
-        self.aside = Aside(self._holdings)
-        self.audits = Audits(self._holdings, self._restorer, self._quarantine)
-        self._eviction = Eviction(
-            self._holdings,
+        self.holdings = Holdings(layout)
+        self._lending = Lending(self.holdings)
+        self._restorer = Restorer(self.holdings, self._lending)
+        self._quarantine = Quarantine(self.holdings, self._lending, on_fault)
+        self.aside = Aside(self.holdings)
+        self.audits = Audits(self.holdings, self._restorer, self._quarantine)
+        self.eviction = Eviction(
+            self.holdings,
             self._lending,
             budget_bytes=budget_bytes,
             max_hot=max_hot,
@@ -113,24 +111,19 @@ class PrefixCache:
         )
 
     @property
-    def counters(self) -> Counters:
-        """Statistics counted since the cache was created. Tests and benchmarks read them."""
-        return self._holdings.counters
-
-    @property
     def spare_bytes(self) -> int:
         """Number of bytes that the budget leaves free. It may be negative while requests run."""
-        return self._eviction.total_budget - self._holdings.ledger().total_bytes
+        return self.eviction.total_budget - self.holdings.ledger().total_bytes
 
     @property
     def budget_bytes(self) -> int:
         """Highest number of bytes that the cache may hold, on all stages."""
-        return self._eviction.total_budget
+        return self.eviction.total_budget
 
     @property
     def max_held(self) -> int:
         """Highest number of tokens that the cache can hold, with one snapshot and nothing else."""
-        return self._eviction.max_held
+        return self.eviction.max_held
 
     # Calls for one request
 
@@ -159,7 +152,7 @@ class PrefixCache:
         """
         if not side:
             for new in self.aside.take(conversation_id, prompt_ids, self.make_room):
-                graft(self._holdings, conversation_id, new)
+                graft(self.holdings, conversation_id, new)
         # Number of leading prompt tokens for which faulty stored state was found (Lease.faulted).
         faulted = self._quarantine.check_parked(conversation_id, prompt_ids)
         while True:
@@ -173,9 +166,9 @@ class PrefixCache:
                 self._restorer.restore(lease, match, prompt_ids, kept=kept, room=room)
                 if not side:
                     lease.first_buffers = self._restorer.first_buffers(lease.hot, room)
-                    self._eviction.keep_to_budget()
+                    self.eviction.keep_to_budget()
             if lease.hot.is_restored(match.restored, match.snapshot):
-                self._holdings.counters.matches += match.restored > 0
+                self.holdings.counters.matches += match.restored > 0
                 return lease
             # The restored state is not the state of the matched tokens. Remove the resume point,
             # and restore from the next resume point above it. The loop ends, because each
@@ -199,7 +192,7 @@ class PrefixCache:
         snapshot = capture(lease.hot.leaves, lease.hot.num_tokens, kind, logits)
         lease.snapshots.append(snapshot)
         if not lease.side:
-            self._eviction.make_room(snapshot.nbytes)
+            self.eviction.make_room(snapshot.nbytes)
         return snapshot
 
     def reserve_tokens(self, lease: Lease, num_tokens: int) -> None:
@@ -213,8 +206,8 @@ class PrefixCache:
         leaves = lease.hot.leaves
         growth = kv.growth(leaves, num_tokens)
         if growth and not lease.side:
-            self._eviction.make_room(0, to_come=growth)
-        self._holdings.counters.copied_bytes += kv.reserve(leaves, num_tokens)
+            self.eviction.make_room(0, to_come=growth)
+        self.holdings.counters.copied_bytes += kv.reserve(leaves, num_tokens)
         if lease.hot.token_ids:
             # Without committed tokens there may be no buffers yet, and nothing was reserved.
             lease.reserved = num_tokens
@@ -243,18 +236,18 @@ class PrefixCache:
         """
         hot = lease.hot
         assert not lease.side
-        self._holdings.remove_lease(lease)
+        self.holdings.remove_lease(lease)
         if not hot.is_consistent():
             self._quarantine.remove_cache(hot)
         elif hot.token_ids:
-            self._holdings.clock += is_turn
+            self.holdings.clock += is_turn
             self._lending.add_nodes(lease)
             hot.set_state(None)  # only the K/V of a parked cache is used again
-            hot.last_used = self._holdings.clock
-            self._holdings.parked[hot.conversation_id] = hot
-            self._holdings.counters.publications += 1
-        self._eviction.remove_unused(lease.locked)
-        self._eviction.keep_to_limits()
+            hot.last_used = self.holdings.clock
+            self.holdings.parked[hot.conversation_id] = hot
+            self.holdings.counters.publications += 1
+        self.eviction.remove_unused(lease.locked)
+        self.eviction.keep_to_limits()
 
     def publish_prompt(self, lease: Lease) -> None:
         """Add the tokens and snapshots of a lease to the tree, and keep the lease.
@@ -266,9 +259,9 @@ class PrefixCache:
         if not lease.hot.is_consistent():
             return
         self._lending.add_nodes(lease)
-        published = self._holdings.tree.match(lease.hot.run)[-1].node
-        self._holdings.tree.lock(published)
-        self._holdings.tree.unlock(lease.locked)
+        published = self.holdings.tree.match(lease.hot.run)[-1].node
+        self.holdings.tree.lock(published)
+        self.holdings.tree.unlock(lease.locked)
         lease.locked = published
         lease.restored = lease.hot.num_tokens
         lease.snapshots.clear()
@@ -290,14 +283,14 @@ class PrefixCache:
         Caches that cannot be cut back to the restored tokens are removed. abandon adds no bytes, but
         state that the lease had locked may have to be evicted now.
         """
-        self._holdings.remove_lease(lease)
-        if self._holdings.parked.get(lease.hot.conversation_id) is lease.hot:
-            del self._holdings.parked[lease.hot.conversation_id]
+        self.holdings.remove_lease(lease)
+        if self.holdings.parked.get(lease.hot.conversation_id) is lease.hot:
+            del self.holdings.parked[lease.hot.conversation_id]
         if lease.side or not self._restorer.take_back(lease):
             self._lending.withdraw(lease.hot)
-        self._eviction.remove_unused(lease.locked)
+        self.eviction.remove_unused(lease.locked)
         # An error must not hide the one because of which the lease ends.
-        attempt("keeping to the limits of the cache", self._eviction.keep_to_limits)
+        attempt("keeping to the limits of the cache", self.eviction.keep_to_limits)
 
     # Commands of the app, and the byte budget
 
@@ -308,46 +301,31 @@ class PrefixCache:
         publish adds the conversation's state again.
         """
         self.aside.forget(conversation_id)
-        self._eviction.forget(conversation_id)
-        hot = self._holdings.parked.get(conversation_id)
+        self.eviction.forget(conversation_id)
+        hot = self.holdings.parked.get(conversation_id)
         if hot is not None:
-            self._eviction.evict_parked(hot)
+            self.eviction.evict_parked(hot)
 
     def hand_over(self, conversation_id: ConversationId, heir: ConversationId) -> None:
         """Make another conversation a user of all nodes that this one uses. Call forget() next."""
-        for node in self._holdings.tree.nodes():
+        for node in self.holdings.tree.nodes():
             if conversation_id in node.users:
                 node.users.add(heir)
 
     def pin(self, conversation_id: ConversationId, *, pinned: bool) -> None:
         """Pin or unpin a conversation. Pinned state is evicted after all unpinned state."""
         if pinned:
-            self._holdings.pinned.add(conversation_id)
+            self.holdings.pinned.add(conversation_id)
         else:
-            self._holdings.pinned.discard(conversation_id)
+            self.holdings.pinned.discard(conversation_id)
 
     def set_budget(self, budget_bytes: int) -> None:
         """Set the number of bytes that the cache may hold, and evict down to it.
 
         MemoryWatch (memory.py) calls this when the machine's available memory changes.
         """
-        self._eviction.budget_bytes = budget_bytes
-        self._eviction.keep_to_budget()
-
-    def evict(self, victim: Victim) -> Evicted:
-        """Evict a victim that a policy chose. Return the bytes freed and the nodes changed.
-
-        Only tests call this. Eviction in normal use goes through the budget.
-        """
-        return self._eviction.evict(victim)
-
-    def evict_hot(self) -> None:
-        """Evict all parked caches. Nodes that are still useful get a copy of their K/V."""
-        self._eviction.evict_hot()
-
-    def evict_snapshots(self) -> None:
-        """Evict all unlocked snapshots, and the nodes that are useless without them."""
-        self._eviction.evict_snapshots()
+        self.eviction.budget_bytes = budget_bytes
+        self.eviction.keep_to_budget()
 
     def evict_all(self) -> None:
         """Evict all state that no running request uses.
@@ -355,27 +333,19 @@ class PrefixCache:
         Called when memory ran out, before the cache is dropped, and for an Evict command.
         """
         self.aside.drop()
-        self._eviction.evict_all()
+        self.eviction.evict_all()
 
     # Reports, also for the disk tier, tests and benchmarks
 
-    def ledger(self) -> Ledger:
-        """Count the bytes that the cache holds now. The runner reports them with each answer."""
-        return self._holdings.ledger()
-
-    def holdings(self) -> Holdings:
-        """Return the data that an eviction policy ranks. The caller must not change it."""
-        return self._holdings
-
     def statistics(self) -> CacheStatistics:
         """Return the held bytes, the budget and the counters, for the app and for MemoryWatch."""
-        return self._holdings.statistics(self._eviction.total_budget)
+        return self.holdings.statistics(self.eviction.total_budget)
 
     def check_invariants(self) -> None:
         """Assert the invariants that hold between two steps of the engine."""
-        check_invariants(self._holdings)
-        if not self._holdings.leases:
-            assert self._eviction.is_within() or self._eviction.is_exhausted()
+        check_invariants(self.holdings)
+        if not self.holdings.leases:
+            assert self.eviction.is_within() or self.eviction.is_exhausted()
 
     # State on disk (disk/tier.py)
 
@@ -385,35 +355,20 @@ class PrefixCache:
 
     def make_room(self, num_bytes: int) -> bool:
         """Evict until num_bytes fit into the budget. Return False if they can't fit."""
-        if num_bytes > self._eviction.total_budget:
+        if num_bytes > self.eviction.total_budget:
             return False
-        self._eviction.keep_to_budget(num_bytes)
+        self.eviction.keep_to_budget(num_bytes)
         return True
-
-    def save_evicted(self, save: Callable[[KvNode], None] | None) -> None:
-        """Set the function that is called with a node before its state is evicted to make room."""
-        self._eviction.save = save
 
     def graft(self, conversation_id: ConversationId, new: Graft) -> None:
         """Add state that was read from disk. The caller has made room for it.
 
         If making room evicted a part of the path, more was read than the caller made room for.
         """
-        graft(self._holdings, conversation_id, new)
-        self._eviction.keep_to_budget()
+        graft(self.holdings, conversation_id, new)
+        self.eviction.keep_to_budget()
 
     # Reading ahead
-
-    def match_ahead(self, conversation_id: ConversationId, token_ids: Sequence[int]) -> Match:
-        """Return the deepest resume point of a longer prompt that begins with token_ids.
-
-        Nothing is changed. The runner calls this to decide if there is anything to read ahead.
-
-        A match of a prompt leaves at least its last token to feed, unless the logits after the
-        prompt are stored. Therefore a placeholder token is appended, so that all of token_ids can
-        match.
-        """
-        return self._restorer.match(conversation_id, (*token_ids, ANOTHER_TOKEN))
 
     def has_room(
         self,
@@ -435,7 +390,7 @@ class PrefixCache:
                 caches then reduce the room. If False, all stored state reduces the room.
         """
         needed = self._restorer.bytes_ahead(conversation_id, token_ids, num_points)
-        hot = self._holdings.parked.get(conversation_id)
+        hot = self.holdings.parked.get(conversation_id)
         own = hot.nbytes if hot is not None else 0
-        kept = own if displaces else self._holdings.ledger().total_bytes
-        return needed <= self._eviction.total_budget - kept
+        kept = own if displaces else self.holdings.ledger().total_bytes
+        return needed <= self.eviction.total_budget - kept

@@ -57,16 +57,17 @@ class NextPrompts:
         """
         prompt = self._feeder.known_prompt(task)
         name, token_ids = task.conversation_id, prompt.token_ids
+        expected = (*token_ids, ANOTHER_TOKEN)
         self._history.note_prompt(name, len(token_ids))
         if len(token_ids) >= self._model.facts.context_len:
             return None
         has_room = displaces or self._cache.has_room(name, token_ids, 1, displaces=False)
         disk = self._feeder.disk
         if disk is not None and has_room:
-            num_fetched = disk.fetch(name, (*token_ids, ANOTHER_TOKEN)).num_tokens
-            restored = self._cache.match_ahead(name, token_ids).restored
+            num_fetched = disk.fetch(name, expected).num_tokens
+            restored = self._cache.match(name, expected).restored
             self._feeder.ahead.note_on_disk(name, token_ids[:restored], restored - num_fetched)
-        match = self._cache.match_ahead(name, token_ids)
+        match = self._cache.match(name, expected)
         is_whole = match.restored == len(token_ids)
         # An empty chat on show uses nothing, but the documents of a folder and chats with answers do.
         is_used = task.displaces or any(one.role is Role.ASSISTANT for one in task.messages)

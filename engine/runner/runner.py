@@ -318,7 +318,7 @@ class Runner:
             ttft_ms=(first - clock.submitted) * 1e3,
             total_ms=(now - clock.submitted) * 1e3,
             decode_tok_s=(sequence.num_output - 1) / decode_s if decode_s > 0 else 0.0,
-            cache_bytes=self._cache.ledger().total_bytes,
+            cache_bytes=self._cache.holdings.ledger().total_bytes,
             passes=sequence.num_passes,
             drafted_tokens=sequence.num_drafted,
             accepted_tokens=sequence.num_accepted,

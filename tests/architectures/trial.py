@@ -211,7 +211,7 @@ def _re_read(reports: Sequence[StepReport]) -> int:
 
 
 def _point_bytes(client: InlineClient) -> int:
-    snapshots = (node.snapshot for node in cache_of(client).holdings().tree.nodes())
+    snapshots = (node.snapshot for node in cache_of(client).holdings.tree.nodes())
     return max((tree_bytes(s.states) for s in snapshots if s is not None), default=0)
 
 

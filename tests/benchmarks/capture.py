@@ -225,14 +225,14 @@ def time_restoring(reps: int) -> Iterator[Row]:
     ratios: list[float] = []
     times: list[float] = []
     for rep in range(reps + 1):
-        cache.evict_hot()
+        cache.eviction.evict_hot()
         spans = [
-            node.span for node in sorted(cache.holdings().tree.nodes(), key=lambda node: node.end)
+            node.span for node in sorted(cache.holdings.tree.nodes(), key=lambda node: node.end)
         ]
         least = _time_concatenating([span for span in spans if isinstance(span, KvArrays)], room)
-        before = cache.counters.copied_bytes
+        before = cache.holdings.counters.copied_bytes
         times.append(_time_acquire(cache, acquire))
-        copied = cache.counters.copied_bytes - before
+        copied = cache.holdings.counters.copied_bytes - before
         assert copied == RESTORED_LEN * layout.kv_bytes_per_token
         if rep:
             ratios.append(times[-1] / least)

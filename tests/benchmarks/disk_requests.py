@@ -223,8 +223,8 @@ def count_written(folder: Path) -> dict[str, object]:
     tier = client.core.disk
     assert tier is not None
     written = tier.statistics().written_bytes
-    nodes = list(cache_of(client).holdings().tree.nodes())
-    per_token = cache_of(client).holdings().kv_bytes_per_token
+    nodes = list(cache_of(client).holdings.tree.nodes())
+    per_token = cache_of(client).holdings.kv_bytes_per_token
     tokens = sum(len(node.token_ids) for node in nodes)
     snapshots = sum(node.snapshot.nbytes for node in nodes if node.snapshot)
     closed(client)

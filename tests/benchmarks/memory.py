@@ -26,6 +26,7 @@ import mlx.core as mx
 from mlx_lm.models.cache import ArraysCache, KVCache, LRUPromptCache
 
 from engine.cache.points import PointKind
+from engine.cache.prefix_cache import ANOTHER_TOKEN
 from engine.cache.trees import evaluate
 from engine.types import ConversationId
 from tests.fakes.cache_feeder import CacheFeeder, Points
@@ -153,11 +154,11 @@ def show(name: str, nbytes: int, active_bytes: int, num_points: int) -> None:
 
 def report_sharing(feeder: CacheFeeder, chats: Sequence[MeasuredChat]) -> None:
     """Check that the system prompt's K/V is held once, plus at most once in each hot chat."""
-    ledger = feeder.cache.ledger()
+    ledger = feeder.cache.holdings.ledger()
     hot = [
         cache
         for chat in chats
-        if (cache := feeder.cache.holdings().parked.get(ConversationId(chat.name)))
+        if (cache := feeder.cache.holdings.parked.get(ConversationId(chat.name)))
     ]
     spare = sum(cache.nbytes // TOKEN_BYTES - cache.num_tokens for cache in hot)
     distinct = SYSTEM_LEN + sum(len(chat.token_ids) - SYSTEM_LEN for chat in chats)
@@ -172,15 +173,15 @@ def report_sharing(feeder: CacheFeeder, chats: Sequence[MeasuredChat]) -> None:
 
 def report_branches(feeder: CacheFeeder, chat: MeasuredChat) -> None:
     """Add versions of the last message. Print the memory of their K/V and their resume points."""
-    feeder.cache.evict_hot()
-    before = feeder.cache.ledger()
+    feeder.cache.eviction.evict_hot()
+    before = feeder.cache.holdings.ledger()
     kept = len(chat.token_ids) - MESSAGE_LEN - REPLY_LEN
     for branch in range(NUM_BRANCHES):
         version = MeasuredChat(chat.name, chat.token_ids[:kept])
         points = version.answered(NUM_CHATS + branch)
         feeder.turn(version.name, version.token_ids, points)
-    feeder.cache.evict_hot()
-    after = feeder.cache.ledger()
+    feeder.cache.eviction.evict_hot()
+    after = feeder.cache.holdings.ledger()
     kv_tokens = (after.kv_bytes - before.kv_bytes) / TOKEN_BYTES
     point_tokens = (after.snapshot_bytes - before.snapshot_bytes) / TOKEN_BYTES
     print(
@@ -200,7 +201,9 @@ def report_budgets(newest_bytes: int) -> dict[int, int]:
     feeder = fed(chats)
     for percent in (100, 90, 80, 70, 60, 50):
         feeder.cache.set_budget(newest_bytes * percent // 100)
-        found = [feeder.cache.match_ahead(ConversationId(c.name), c.token_ids) for c in chats]
+        found = [
+            feeder.cache.match(ConversationId(c.name), (*c.token_ids, ANOTHER_TOKEN)) for c in chats
+        ]
         rests = (len(c.token_ids) - m.restored for c, m in zip(chats, found, strict=True))
         missing[percent] = sum(rests)
         print(

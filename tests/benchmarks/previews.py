@@ -227,7 +227,7 @@ class _Play:
 
     def _evictions(self) -> int:
         assert self._client.core.cache is not None
-        return self._client.core.cache.counters.evictions
+        return self._client.core.cache.holdings.counters.evictions
 
 
 def _finished(events: list[Event]) -> RequestFinished:

@@ -114,10 +114,13 @@ def measure_memory(client: InlineClient, alone: InlineClient, number: int) -> di
         if other != kept.conversation_id:
             client.answer(client.forget(other))
     cache_of(client).check_invariants()
-    both = cache_of(client).ledger().total_bytes, cache_of(alone).ledger().total_bytes
+    both = (
+        cache_of(client).holdings.ledger().total_bytes,
+        cache_of(alone).holdings.ledger().total_bytes,
+    )
     for one in (client, alone):
         one.answer(one.forget(kept.conversation_id))
-    left = cache_of(client).ledger().total_bytes
+    left = cache_of(client).holdings.ledger().total_bytes
     return {"kept": number, "bytes": both[0], "bytes_alone": both[1], "left": left}
 
 

@@ -103,7 +103,7 @@ def larger_than_the_budget(chats: Chats) -> StepReport:
 
 def state_faulty(chats: Chats) -> StepReport:
     chats.send(LONG)
-    for node in chats.cache.holdings().tree.nodes():
+    for node in chats.cache.holdings.tree.nodes():
         if node.snapshot is not None:
             node.snapshot.num_tokens -= 1
     return chats.send("two")

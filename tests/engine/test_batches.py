@@ -281,4 +281,4 @@ def test_fifty_requests_with_random_stops_all_end(open_tiny: OpenTiny) -> None:
     cache = cache_of(client)
     cache.check_invariants()
     cache.evict_all()
-    assert cache.ledger().total_bytes == 0
+    assert cache.holdings.ledger().total_bytes == 0

@@ -311,7 +311,7 @@ def test_cache_of_a_model_that_failed_to_load_is_not_kept_for_another_model(
 
     # llama has no recurrent state, so a cache for llama needs no snapshots.
     assert client.core.cache is not None
-    assert not client.core.cache.holdings().needs_snapshot
+    assert not client.core.cache.holdings.needs_snapshot
 
 
 def test_unloading_while_answering_keeps_the_text(open_tiny: OpenTiny) -> None:

@@ -138,7 +138,7 @@ def test_nothing_is_written_twice(open_tiny: OpenTiny, tmp_path: Path) -> None:
     after = {path: path.stat().st_mtime_ns for path in _files(tmp_path)}
     new_kv = sum(p.stat().st_size for p in set(after) - set(before))
     assert {path: after[path] for path in before} == before
-    assert cache_of(second).counters.evictions == 0
+    assert cache_of(second).holdings.counters.evictions == 0
     assert 0 < new_kv < sum(path.stat().st_size for path in before)
     _close(second)
     assert {path: path.stat().st_mtime_ns for path in _files(tmp_path)} == after
@@ -378,12 +378,12 @@ def test_evicted_state_is_written_before_it_is_removed(
 ) -> None:
     one = open_tiny(kind)
     _turns(one, 2)
-    budget = 3 * cache_of(one).ledger().total_bytes // 2
+    budget = 3 * cache_of(one).holdings.ledger().total_bytes // 2
     client = open_tiny(kind, disk_folder=tmp_path, cache_bytes=budget)
     # On battery, nothing is written in idle time.
     monkeypatch.setattr(client.core, "_on_battery", lambda: True)
     chats = {chat: _turns(client, 2, chat) for chat in "ABC"}
-    assert cache_of(client).counters.evictions > 0
+    assert cache_of(client).holdings.counters.evictions > 0
     for chat, messages in chats.items():
         plan = ask(client, *messages, user("more"), chat=chat).usage.plan
         assert plan.replayed == 0
@@ -397,7 +397,7 @@ def test_small_disk_and_memory_budgets_give_the_same_answers(
 ) -> None:
     usual = open_tiny("qwen3_5")
     expected = {chat: _turns(usual, 2, chat) for chat in "ABC"}
-    total = cache_of(usual).ledger().total_bytes
+    total = cache_of(usual).holdings.ledger().total_bytes
     client = open_tiny(
         "qwen3_5", disk_folder=tmp_path, cache_bytes=total // 4, disk_budget_bytes=total // 8
     )
@@ -525,7 +525,7 @@ def test_states_that_wait_are_freed_when_they_leave_memory(
     client = open_tiny("qwen3_5", disk_folder=tmp_path, disk_rest_s=3600.0)
     _turns(client, 2)
     client.run_until_idle()
-    nodes = [ref(node) for node in cache_of(client).holdings().tree.nodes()]
+    nodes = [ref(node) for node in cache_of(client).holdings.tree.nodes()]
     assert nodes
 
     client.ask(removal)
@@ -544,7 +544,7 @@ def test_a_record_that_is_mostly_unused_is_not_read(open_tiny: OpenTiny, tmp_pat
 
     client = open_tiny("llama", disk_folder=tmp_path)
     assert client.core.disk is not None
-    per_token = cache_of(client).holdings().kv_bytes_per_token
+    per_token = cache_of(client).holdings.kv_bytes_per_token
     # Reading a token takes half as long as feeding it.
     client.core.disk.rates = Rates(byte_s=0.5 / per_token, token_s=1.0)
     other = ask(client, user("Shared words first. Then others."), chat="B").usage

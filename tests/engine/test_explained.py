@@ -185,7 +185,7 @@ def test_reload_of_the_same_model_reports_no_reason(chats: Chats, tiny_model: Ti
 def test_faulty_resume_point_reports_fault(chats: Chats) -> None:
     chats.send("one")
     point = max(
-        (node for node in chats.cache.holdings().tree.nodes() if node.snapshot),
+        (node for node in chats.cache.holdings.tree.nodes() if node.snapshot),
         key=lambda node: node.end,
     )
     assert point.snapshot is not None
@@ -340,7 +340,9 @@ def test_every_fed_token_of_a_script_has_one_reason(
     for report in reports:
         check_plan(report)
         seen.update(kinds(report))
-    if chats.cache.counters.evictions:
+    if chats.cache.holdings.counters.evictions:
         assert seen & _BY_THE_BUDGET
-    assert bool(chats.cache.counters.evictions) == (cache_bytes < 1 << 30)
-    assert seen <= _BY_THE_SCRIPT | (_BY_THE_BUDGET if chats.cache.counters.evictions else set())
+    assert bool(chats.cache.holdings.counters.evictions) == (cache_bytes < 1 << 30)
+    assert seen <= _BY_THE_SCRIPT | (
+        _BY_THE_BUDGET if chats.cache.holdings.counters.evictions else set()
+    )

@@ -174,7 +174,7 @@ def wrong_snapshot(harness: Harness, hot: HotCache) -> None:
     assert harness.cache is not None
     points = [
         n
-        for n in harness.cache.holdings().tree.nodes()
+        for n in harness.cache.holdings.tree.nodes()
         if n.snapshot and n.users == {hot.conversation_id}
     ]
     newest = max(points, key=lambda node: node.end)
@@ -216,7 +216,7 @@ def test_wrong_cached_state_is_dropped_and_read_again(
     harness = open_engine(tiny_model(name, Template.KEEPING))
     begin(harness)
     assert harness.cache is not None
-    hot = harness.cache.holdings().parked.get(ConversationId("B"))
+    hot = harness.cache.holdings.parked.get(ConversationId("B"))
     assert hot is not None
     plant(harness, hot)
     # The engine finds the fault at the next use of the state. Suspend the checks until then.

@@ -226,12 +226,12 @@ def test_pin_and_unpin_reach_the_cache_of_a_model_loaded_later(tiny_model: TinyM
     client = InlineClient(config)
     client.pin(frozenset({ConversationId("A")}))
     load_model(client, tiny_model("qwen3_5", Template.KEEPING), lambda _: None)
-    pinned = set(cache_of(client).holdings().pinned)
+    pinned = set(cache_of(client).holdings.pinned)
     client.pin(frozenset())
     client.run_until_idle()
 
     assert pinned == {"A"}
-    assert cache_of(client).holdings().pinned == set()
+    assert cache_of(client).holdings.pinned == set()
 
 
 @pytest.mark.parametrize("budget", rest_in_soak([0, 1, 200_000], 0, 200_000))
@@ -243,7 +243,7 @@ def test_tiny_budget_changes_no_answer(open_tiny: OpenTiny, budget: int) -> None
         turn += [reply_of(answers[0]), user(text)]
 
         assert answers[0].content == answers[1].content
-    assert cache_of(tight).ledger().total_bytes <= budget
+    assert cache_of(tight).holdings.ledger().total_bytes <= budget
 
 
 @pytest.mark.slow
@@ -255,11 +255,11 @@ def test_prompt_larger_than_parked_caches_stays_in_the_budget(
     first = ask(client, user("one thing"))
     ask(client, user("something else"), chat="B")
     cache = cache_of(client)
-    cache.set_budget(cache.ledger().total_bytes + 1_000_000)
+    cache.set_budget(cache.holdings.ledger().total_bytes + 1_000_000)
     ask(client, user("one thing"), reply_of(first), user("word " * num_words))
 
     cache.check_invariants()
-    assert cache.ledger().total_bytes <= cache.statistics().budget_bytes
+    assert cache.holdings.ledger().total_bytes <= cache.statistics().budget_bytes
 
 
 def test_freed_limit_is_a_share_of_the_weights_within_two_bounds() -> None:

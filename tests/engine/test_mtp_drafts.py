@@ -181,7 +181,7 @@ def test_head_that_is_right_is_used_without_being_asked_for(build: Build) -> Non
 
 def spoil_hidden(cache: PrefixCache) -> None:
     """Change the hidden state of the head in all snapshots."""
-    for node in cache.holdings().tree.nodes():
+    for node in cache.holdings.tree.nodes():
         if node.snapshot is not None:
             *others, last = node.snapshot.states
             node.snapshot.states = (*others, map_arrays(lambda x: x * 1.1, last))
@@ -190,7 +190,7 @@ def spoil_hidden(cache: PrefixCache) -> None:
 def spoil_kv(cache: PrefixCache) -> None:
     """Change the K/V of the head in all live caches."""
     for request in REQUESTS:
-        hot = cache.holdings().parked.get(request.conversation_id)
+        hot = cache.holdings.parked.get(request.conversation_id)
         assert hot is not None
         leaf = hot.leaves.kv[-1]
         leaf.values = map_arrays(mx.zeros_like, leaf.values)
@@ -218,8 +218,8 @@ def test_audit_repeats_the_state_of_the_head_after_verified_drafts(
         spoil(cache)
     audit_all(client)
 
-    assert cache.counters.audits > (3 if spoil is None else 0)
-    assert (cache.counters.audit_faults > 0) == (spoil is not None)
+    assert cache.holdings.counters.audits > (3 if spoil is None else 0)
+    assert (cache.holdings.counters.audit_faults > 0) == (spoil is not None)
 
 
 @pytest.mark.slow
@@ -232,7 +232,7 @@ def test_head_with_quantised_kv_drafts_as_well(build: Build, kv_bits: int) -> No
     assert sum(one.usage.accepted_tokens for one in finished.values()) > 7
     hold_to_the_oracle(client, "quantised", requests)
     audit_all(client)
-    assert cache_of(client).counters.audit_faults == 0
+    assert cache_of(client).holdings.counters.audit_faults == 0
 
 
 @pytest.mark.slow

@@ -182,7 +182,7 @@ def test_reply_kept_by_template_leaves_nothing_to_read_ahead(open_short: OpenSho
     ask(client, user("one"), forced=ForcedReply(text=REPLY.text))
 
     assert idle(client) == []
-    assert cache_of(client).counters.copied_bytes == 0
+    assert cache_of(client).holdings.counters.copied_bytes == 0
 
 
 def test_stopped_reply_is_read_ahead(open_short: OpenShort) -> None:
@@ -358,16 +358,14 @@ def test_read_ahead_without_room_reads_and_evicts_nothing(
     caplog.set_level(logging.INFO)
     roomy = open_short(idle_work=False)
     ask(roomy, user("one"))
-    held = cache_of(roomy).ledger().total_bytes
+    held = cache_of(roomy).holdings.ledger().total_bytes
     tight = open_short(cache_budget_bytes=held)
     first = ask(tight, user("one"))
-    before = [
-        (n.token_ids, n.snapshot, n.last_used) for n in cache_of(tight).holdings().tree.nodes()
-    ]
+    before = [(n.token_ids, n.snapshot, n.last_used) for n in cache_of(tight).holdings.tree.nodes()]
 
     assert idle(tight) == []
     assert [
-        (n.token_ids, n.snapshot, n.last_used) for n in cache_of(tight).holdings().tree.nodes()
+        (n.token_ids, n.snapshot, n.last_used) for n in cache_of(tight).holdings.tree.nodes()
     ] == before
     assert "no room" in caplog.text
     assert ask(tight, user("one"), reply_of(first), user("two")).usage.plan.replayed > 0
@@ -379,19 +377,19 @@ def test_idle_work_evicts_nothing_at_any_budget(open_short: OpenShort, spare: in
     roomy = open_short(idle_work=False)
     ask(roomy, user("one"))
     ask(roomy, user("two"), chat=B)
-    budget = cache_of(roomy).ledger().total_bytes + spare
+    budget = cache_of(roomy).holdings.ledger().total_bytes + spare
     tight = open_short(cache_budget_bytes=budget, idle_work=False)
     first = ask(tight, user("one"))
     cache = cache_of(tight)
     ask(tight, user("two"), chat=B)
-    points = {id(node) for node in cache.holdings().tree.nodes() if node.snapshot}
+    points = {id(node) for node in cache.holdings.tree.nodes() if node.snapshot}
     tight.set_idle_work(enabled=True)
     asked = tight.await_idle()
     while tight.next_event() != Answered(asked.question_id, None):
-        assert cache.ledger().total_bytes <= budget
+        assert cache.holdings.ledger().total_bytes <= budget
 
-    assert cache.counters.evictions == 0
-    assert points <= {id(node) for node in cache.holdings().tree.nodes() if node.snapshot}
+    assert cache.holdings.counters.evictions == 0
+    assert points <= {id(node) for node in cache.holdings.tree.nodes() if node.snapshot}
     plan = ask(tight, user("one"), reply_of(first), user("more")).usage.plan
     assert plan.replayed == 0 or spare < PLENTY
 
@@ -404,7 +402,7 @@ def test_forgotten_conversation_is_not_read_ahead(open_short: OpenShort) -> None
     client.ask(Forget(A))
 
     assert idle(client) == []
-    assert list(cache_of(client).holdings().tree.nodes()) == []
+    assert list(cache_of(client).holdings.tree.nodes()) == []
 
 
 @pytest.mark.parametrize("what", rest_in_soak(EvictWhat, EvictWhat.ALL))

@@ -130,7 +130,7 @@ def test_chat_goes_on_with_the_kept_answer_and_replays_nothing(
     answers = answers_to(client, several(4, QUESTION))
     keep(client, kept)
     cache = cache_of(client)
-    nodes = list(cache.holdings().tree.nodes())
+    nodes = list(cache.holdings.tree.nodes())
     leaves = [node for node in nodes if not node.children]
     # The first answer is written in the chat itself, and stays a branch of it.
     known = [(*one.prompt_ids, *one.reply.token_ids) for one in (answers[0], answers[kept - 1])]
@@ -144,7 +144,7 @@ def test_chat_goes_on_with_the_kept_answer_and_replays_nothing(
     assert finished.usage.plan.replayed == 0
     hold_to_the_oracle(client, name, second)
     client.answer(client.forget(CHAT))
-    assert cache.ledger().total_bytes == 0
+    assert cache.holdings.ledger().total_bytes == 0
 
 
 def test_answers_follow_one_that_was_stopped_while_its_prompt_was_read(

@@ -125,7 +125,7 @@ def test_verify_passes_are_recorded_at_their_full_length(
     monkeypatch.setattr(kind, "forward", noted)
     answer(client, requests)
     for request in requests:
-        hot = cache_of(client).holdings().parked.get(request.conversation_id)
+        hot = cache_of(client).holdings.parked.get(request.conversation_id)
         assert hot is not None
         recorded = [feed.end - feed.start for feed in hot.feeds if not feed.one_by_one]
 

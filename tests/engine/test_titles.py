@@ -174,14 +174,14 @@ def test_request_during_a_title_has_the_plan_and_the_answer_as_without_titles(
         answer = ask(client, QUESTION)
         if is_titled:
             step_into(client, (QUESTION, reply_of(answer)), 3)
-        before = cache_of(client).counters.evictions
+        before = cache_of(client).holdings.counters.evictions
         started, finished = next_turn(client, answer)
         assert isinstance(started, RequestStarted)
         assert isinstance(finished, RequestFinished)
         assert started.plan.replayed == (
             0 if template is Template.KEEPING else started.plan.replayed
         )
-        assert cache_of(client).counters.evictions == before
+        assert cache_of(client).holdings.counters.evictions == before
         found.append((started.plan, finished.reply, finished.prompt_ids, memory(client)))
     assert found[0] == found[1]
 

@@ -61,7 +61,7 @@ def test_message_after_tool_call_feeds_no_known_token(
         forced=CALL,
     )
     call = ask(client, first)
-    parked = cache_of(client).holdings().parked.get(A)
+    parked = cache_of(client).holdings.parked.get(A)
     assert parked is not None
     fed = tuple(parked.token_ids)
 

@@ -37,7 +37,7 @@ class StagedClient(InlineClient):
         counts = self.opener.relay.ask(Op.COUNT)
         model = self.core.model
         assert model is not None
-        _, *rows = cache_of(self).ledger().rows(model.layout)
+        _, *rows = cache_of(self).holdings.ledger().rows(model.layout)
         assert [counts[rank]["held"] for rank in range(1, len(rows) + 1)] == rows
 
     def num_held(self) -> list[int]:

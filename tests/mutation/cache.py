@@ -9,6 +9,11 @@ from tests.mutation.places import Mutation, argument, call, comparison, each
 MACHINE = ("tests/oracle/test_machine.py",)
 CACHE = ("tests/engine/cache", "tests/oracle/test_machine.py")
 
+
+def is_save(target: ast.expr) -> bool:
+    return isinstance(target, ast.Attribute) and target.attr == "save"
+
+
 CACHE_MUTATIONS = (
     Mutation(
         "a snapshot of another token is restored",
@@ -115,7 +120,7 @@ CACHE_MUTATIONS = (
     Mutation(
         "evicted state is lost although there is a disk",
         "engine.cache.disk.tier:DiskTier.__init__",
-        call("save_evicted"),
+        each(ast.Assign, lambda node: node.value if is_save(node.targets[0]) else None),
         "None",
         ("tests/engine/test_disk_tier.py",),
     ),

@@ -136,9 +136,7 @@ PLANTS: tuple[Callable[[InlineClient], None], ...] = (
 
 def _points(client: InlineClient, user: ConversationId) -> list[KvNode]:
     """Return the nodes that have a snapshot and that only `user` uses, shallowest first."""
-    nodes = [
-        n for n in cache_of(client).holdings().tree.nodes() if n.snapshot and n.users == {user}
-    ]
+    nodes = [n for n in cache_of(client).holdings.tree.nodes() if n.snapshot and n.users == {user}]
     return sorted(nodes, key=lambda node: node.end)
 
 
@@ -159,7 +157,7 @@ def _shift_kv(client: InlineClient, by: int) -> None:
             return mx.zeros_like(keys)
         return mx.concatenate([keys[..., -by:, :], keys[..., :-by, :]], axis=-2)
 
-    hot = cache_of(client).holdings().parked.get(A)
+    hot = cache_of(client).holdings.parked.get(A)
     assert hot is not None
     for leaf in hot.leaves.kv:
         leaf.keys = map_arrays(rolled, leaf.keys)
@@ -168,8 +166,8 @@ def _shift_kv(client: InlineClient, by: int) -> None:
 def _put_other_kv(client: InlineClient) -> None:
     """Overwrite the K/V of chat A with those of chat B."""
     hot, other = (
-        cache_of(client).holdings().parked.get(A),
-        cache_of(client).holdings().parked.get(B),
+        cache_of(client).holdings.parked.get(A),
+        cache_of(client).holdings.parked.get(B),
     )
     assert hot is not None
     assert other is not None

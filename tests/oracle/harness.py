@@ -281,7 +281,7 @@ class Harness:
         assert statistics.restore_faults == self.num_planted
         assert statistics.audit_faults == 0
         if not self.flights and not self._is_working_ahead:
-            ledger = self.cache.ledger()
+            ledger = self.cache.holdings.ledger()
             assert ledger == real_bytes(self.cache, self.people.chats)
             assert ledger.total_bytes <= statistics.budget_bytes
 
@@ -293,8 +293,8 @@ class Harness:
         for chat in list(self.people.chats):
             self.forget(chat)
         if self.cache is not None:
-            assert not list(self.cache.holdings().tree.nodes())
-            assert self.cache.ledger().total_bytes == 0
+            assert not list(self.cache.holdings.tree.nodes())
+            assert self.cache.holdings.ledger().total_bytes == 0
         self.load()
 
     def _rest(self) -> None:
@@ -330,7 +330,7 @@ class Harness:
 
     def _is_anything_lost(self) -> bool:
         """Return True if the cache was replaced or has evicted state since the last call."""
-        evictions = self.cache.counters.evictions if self.cache else 0
+        evictions = self.cache.holdings.counters.evictions if self.cache else 0
         is_lost = self.cache is not self._known_cache or evictions != self._known_evictions
         self._known_cache, self._known_evictions = self.cache, evictions
         return is_lost
@@ -422,7 +422,7 @@ class Harness:
             above = request.messages if flight.begun is None else request.messages[:-1]
             messages = (*above, reply_of(finished))
             self._read_ahead[chat] = ahead_of(messages, request)
-        parked = self.cache.holdings().parked.get(request.conversation_id) if self.cache else None
+        parked = self.cache.holdings.parked.get(request.conversation_id) if self.cache else None
         if parked is not None:
             fed = parked.num_tokens - finished.usage.plan.restored
             # _fed counts only tokens of prompts. The drawn tokens except the last were fed in a

@@ -15,8 +15,8 @@ from engine.types import ConversationId
 
 def real_bytes(cache: PrefixCache, chats: Iterable[str]) -> Ledger:
     """Return the bytes of all arrays of a cache at rest; assert that no array is held twice."""
-    nodes = list(cache.holdings().tree.nodes())
-    parked = [hot for chat in chats if (hot := cache.holdings().parked.get(ConversationId(chat)))]
+    nodes = list(cache.holdings.tree.nodes())
+    parked = [hot for chat in chats if (hot := cache.holdings.parked.get(ConversationId(chat)))]
     kv_leaves = [leaf for hot in parked for leaf in leaves_of(hot.caches) if is_kv(leaf)]
     buffers = [(leaf.keys, leaf.values) for leaf in kv_leaves]
     spans = [node.span.leaves for node in nodes if isinstance(node.span, KvArrays)]
@@ -35,6 +35,6 @@ def fingerprint(cache: PrefixCache | None) -> object:
     if cache is None:
         return None
     nodes = [
-        (node.end, node.last_used, frozenset(node.users)) for node in cache.holdings().tree.nodes()
+        (node.end, node.last_used, frozenset(node.users)) for node in cache.holdings.tree.nodes()
     ]
     return nodes, replace(cache.statistics(), matches=0, copied_bytes=0)

@@ -122,7 +122,7 @@ def _sample(harness: Harness, turn: int) -> Sample:
         turn=turn,
         device=mx.get_active_memory(),
         process=psutil.Process().memory_info().rss,
-        ledger=harness.cache.ledger().total_bytes,
+        ledger=harness.cache.holdings.ledger().total_bytes,
     )
 
 
@@ -135,7 +135,7 @@ def _report(
     report = TurnsReport(
         turns=turns,
         checked=harness.num_checked,
-        evictions=harness.cache.counters.evictions,
+        evictions=harness.cache.holdings.counters.evictions,
         budget=budget,
         last=samples[-1],
         unaccounted=max(sample.device - weights - sample.ledger for sample in samples),

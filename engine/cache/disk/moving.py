@@ -37,7 +37,7 @@ class ChatMove:
 
     def step(self) -> bool:
         """Write or check one point. Return False when all points are checked."""
-        if self._cache.counters.publications != self._seen:
+        if self._cache.holdings.counters.publications != self._seen:
             self._collect()  # a request has added points
         self._writer.collect()
         if self._writer.is_behind:
@@ -60,8 +60,8 @@ class ChatMove:
         return True
 
     def _collect(self) -> None:
-        holdings = self._cache.holdings()
-        self._seen = self._cache.counters.publications
+        holdings = self._cache.holdings
+        self._seen = holdings.counters.publications
         # The last one is the deepest, and the first one to be written: its path has the others.
         self._unwritten: list[ReferenceType[KvNode]] = [
             ref(node)

@@ -109,14 +109,14 @@ class PointQueue:
 
     @property
     def _is_old(self) -> bool:
-        return self._seen != self._cache.counters.publications
+        return self._seen != self._cache.holdings.counters.publications
 
     def _refresh(self) -> None:
         """Choose the points again, if turns were added since."""
         if not self._is_old:
             return
-        self._seen = self._cache.counters.publications
-        holdings, now = self._cache.holdings(), self._clock()
+        holdings, now = self._cache.holdings, self._clock()
+        self._seen = holdings.counters.publications
         ends = [node for node in holdings.tree.nodes() if not node.children]
         for end in ends:
             if end not in self._ends:
@@ -143,7 +143,7 @@ class PointQueue:
 
     def _urgent(self, end: KvNode) -> ReferenceType[KvNode] | None:
         """Return the newest point of a branch, if it saves much K/V or much time."""
-        points = _last_points(self._cache.holdings(), end, num_points=1)
+        points = _last_points(self._cache.holdings, end, num_points=1)
         newest = next((node for node in points if _kind(node) is not PointKind.PROMPT), None)
         if newest is None:
             return None

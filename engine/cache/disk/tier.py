@@ -109,12 +109,12 @@ class DiskTier:
             frozenset(cast("dict[str, object]", leaf.state)) for leaf in Leaves.of(new_caches()).aux
         ]
         self._reader = RecordReader(folder, layout, attributes)
-        self._writer = RecordWriter(folder, limits, time.time, cache.holdings().pinned)
+        self._writer = RecordWriter(folder, limits, time.time, cache.holdings.pinned)
         self.rates = Rates.saved(folder.extra)
         self._saver = PointSaver(folder.namespace, self._index, self._writer, layout, self.rates)
         self._queue = PointQueue(cache, layout, self._index, self.rates, rest_s, time.time)
         self._read = self._damaged = 0
-        cache.save_evicted(self._save_evicted)
+        cache.eviction.save = self._save_evicted
 
     @property
     def problem(self) -> str | None:
@@ -169,7 +169,7 @@ class DiskTier:
             if place.num_tokens <= held:
                 continue
             run = self._index.path_run(place)
-            in_memory = stored_end(self._cache.holdings(), run)
+            in_memory = stored_end(self._cache.holdings, run)
             # Records are read whole, also where the path leaves them early.
             nbytes = sum(entry.nbytes for entry in self._entries_of(place, in_memory))
             seconds = self.rates.seconds(nbytes, len(prompt_ids) - place.num_tokens)
@@ -180,7 +180,7 @@ class DiskTier:
     def _fetch_place(self, conversation_id: ConversationId, place: PathPosition) -> int:
         """Read a resume point into the cache. Return the number of bytes read; 0: no room."""
         run = self._index.path_run(place)
-        start = stored_end(self._cache.holdings(), run)
+        start = stored_end(self._cache.holdings, run)
         entries = self._entries_of(place, start)
         nbytes = sum(entry.nbytes for entry in entries)
         self._writer.finish(entries)
@@ -193,7 +193,7 @@ class DiskTier:
         if not all(entry.address in self._index.entries for entry in entries):
             return 0
         # Eviction may have removed a part of the path.
-        start = stored_end(self._cache.holdings(), run)
+        start = stored_end(self._cache.holdings, run)
         entries = self._entries_of(place, start)
         records = self._reader.read_all(entries)
         spans: list[KvArrays] = []
@@ -302,7 +302,7 @@ class DiskTier:
         Records that are not written in time are lost. None is damaged.
         """
         deadline = time.monotonic() + seconds
-        self._cache.save_evicted(None)
+        self._cache.eviction.save = None
         self._queue.end_rest()
         while self.has_work and time.monotonic() < deadline:
             self.step()

@@ -22,11 +22,11 @@ def numbers(start: int, num_tokens: int) -> list[int]:
 def test_two_chats_that_restore_the_same_state_stay_in_the_budget() -> None:
     feeder = CacheFeeder(state_tokens=0)
     feeder.turn("first", numbers(0, 2_000), {})
-    feeder.cache.evict_hot()
-    shared = feeder.cache.ledger().total_bytes
+    feeder.cache.eviction.evict_hot()
+    shared = feeder.cache.holdings.ledger().total_bytes
     feeder.turn("old", numbers(50_000, 2_000), {})
     # The shared state is in memory once, then three times, then twice.
-    feeder.cache.set_budget(feeder.cache.ledger().total_bytes + shared - 1_000)
+    feeder.cache.set_budget(feeder.cache.holdings.ledger().total_bytes + shared - 1_000)
     prompts = {
         chat: numbers(0, 2_000) + numbers(start, 10) for chat, start in (("A", 0), ("B", 90))
     }
@@ -41,7 +41,7 @@ def test_two_chats_that_restore_the_same_state_stay_in_the_budget() -> None:
 def test_two_new_chats_that_begin_together_stay_in_the_budget() -> None:
     feeder = CacheFeeder(state_tokens=0)
     feeder.turn("old", numbers(50_000, 2_000), {})
-    held = feeder.cache.ledger().total_bytes
+    held = feeder.cache.holdings.ledger().total_bytes
     feeder.cache.set_budget(held + held * 3 // 2)
     prompts = {chat: numbers(start, 2_000) for chat, start in (("A", 0), ("B", 10_000))}
     leases = {chat: feeder.start(chat, token_ids) for chat, token_ids in prompts.items()}
@@ -56,7 +56,7 @@ def test_state_that_a_failed_request_had_locked_is_evicted_when_it_ends() -> Non
     feeder = CacheFeeder(state_tokens=0)
     feeder.turn("A", numbers(0, 2_000), {})
     lease = feeder.start("A", numbers(0, 2_010))
-    feeder.cache.set_budget(feeder.cache.ledger().total_bytes // 2)
+    feeder.cache.set_budget(feeder.cache.holdings.ledger().total_bytes // 2)
     feeder.cache.abandon(lease)
 
     feeder.cache.check_invariants()
@@ -131,8 +131,8 @@ class Requests:
         self._feeder.cache.abandon(lease)
 
     def _change_budget(self) -> None:
-        held = self._feeder.cache.ledger().total_bytes
+        held = self._feeder.cache.holdings.ledger().total_bytes
         self._feeder.cache.set_budget(max(MIN_BUDGET, round(held * self._random.uniform(0.6, 1.4))))
 
     def _evict(self) -> None:
-        self._feeder.cache.evict_hot()
+        self._feeder.cache.eviction.evict_hot()

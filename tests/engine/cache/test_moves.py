@@ -114,8 +114,8 @@ def test_large_buffers_grow_one_layer_at_a_time() -> None:
 def test_evicting_a_parked_cache_frees_its_spare_room() -> None:
     feeder = CacheFeeder()
     feeder.turn("A", numbers(0, 20_000), {5_000: TAIL, 20_000: TAIL})
-    spare = feeder.cache.ledger().hot_bytes - 20_000 * feeder.layout.kv_bytes_per_token
-    evicted = allocated(feeder.cache.evict_hot)
+    spare = feeder.cache.holdings.ledger().hot_bytes - 20_000 * feeder.layout.kv_bytes_per_token
+    evicted = allocated(feeder.cache.eviction.evict_hot)
 
     assert spare > 100_000
     assert abs(evicted.kept + spare) <= SMALL

@@ -43,11 +43,11 @@ def test_continuing_and_switching_copy_nothing(open_tiny: OpenTiny) -> None:
     client = open_tiny()
     first = ask(client, user("one"))
     other = ask(client, user("six"), chat="B")
-    before = cache_of(client).counters.copied_bytes
+    before = cache_of(client).holdings.counters.copied_bytes
     again = ask(client, user("one"), reply_of(first), user("more"))
     ask(client, user("six"), reply_of(other), user("more"), chat="B")
 
-    assert cache_of(client).counters.copied_bytes == before
+    assert cache_of(client).holdings.counters.copied_bytes == before
     assert again.usage.plan.replayed == 0
     assert again.usage.plan.restored > again.usage.plan.read
 
@@ -71,15 +71,15 @@ def test_side_request_leaves_the_cache_as_it_was(open_tiny: OpenTiny) -> None:
     ask(client, user("one"))
     cache = cache_of(client)
     before = (
-        [(node.token_ids, node.snapshot) for node in cache.holdings().tree.nodes()],
-        cache.ledger(),
+        [(node.token_ids, node.snapshot) for node in cache.holdings.tree.nodes()],
+        cache.holdings.ledger(),
     )
 
     ask(client, user("A title, please."), side=True)
 
     assert (
-        [(node.token_ids, node.snapshot) for node in cache.holdings().tree.nodes()],
-        cache.ledger(),
+        [(node.token_ids, node.snapshot) for node in cache.holdings.tree.nodes()],
+        cache.holdings.ledger(),
     ) == before
 
 
@@ -101,17 +101,17 @@ def test_prompt_that_forks_off_copies_only_the_abandoned_kv(open_tiny: OpenTiny)
     cache = cache_of(client)
     first = ask(client, user("a long first message " * 20))
     ask(client, user("a long first message " * 20), reply_of(first), user("old"))
-    hot = cache.holdings().parked.get(ConversationId("A"))
+    hot = cache.holdings.parked.get(ConversationId("A"))
     assert hot is not None
     held = hot.num_tokens
-    before = cache.counters.copied_bytes
+    before = cache.holdings.counters.copied_bytes
     edited = ask(client, user("a long first message " * 20), reply_of(first), user("new"))
     model = client.core.model
     assert model is not None
     abandoned = held - edited.usage.plan.restored
 
     assert edited.usage.plan.replayed == 0
-    copied = cache.counters.copied_bytes - before
+    copied = cache.holdings.counters.copied_bytes - before
     assert copied == abandoned * model.layout.kv_bytes_per_token
 
 
@@ -136,7 +136,7 @@ def test_regenerate_feeds_nothing(open_tiny: OpenTiny) -> None:
 def test_prompt_without_stored_logits_feeds_its_last_token(open_tiny: OpenTiny) -> None:
     client = open_tiny("llama")
     first = ask(client, user("one"))
-    for node in cache_of(client).holdings().tree.nodes():
+    for node in cache_of(client).holdings.tree.nodes():
         node.snapshot = None
     again = ask(client, user("one"))
 
@@ -148,11 +148,11 @@ def test_side_request_leaves_no_trace(open_tiny: OpenTiny) -> None:
     client = open_tiny()
     ask(client, user("one"))
     cache = cache_of(client)
-    before = [(n.token_ids, n.last_used, n.snapshot) for n in cache.holdings().tree.nodes()]
+    before = [(n.token_ids, n.last_used, n.snapshot) for n in cache.holdings.tree.nodes()]
     ask(client, user("one title please"), side=True)
 
-    assert [(n.token_ids, n.last_used, n.snapshot) for n in cache.holdings().tree.nodes()] == before
-    assert cache.holdings().parked.get(ConversationId("A")) is not None
+    assert [(n.token_ids, n.last_used, n.snapshot) for n in cache.holdings.tree.nodes()] == before
+    assert cache.holdings.parked.get(ConversationId("A")) is not None
 
 
 @pytest.mark.parametrize("what", list(EvictWhat))
@@ -199,7 +199,7 @@ def test_resume_point_with_wrong_offset_is_dropped(open_tiny: OpenTiny) -> None:
     cache = cache_of(client)
     first = ask(client, user("one"))
     turn = (user("one"), reply_of(first), user("more"))
-    for node in cache.holdings().tree.nodes():
+    for node in cache.holdings.tree.nodes():
         if node.snapshot is not None:
             # Make the offset of each rotating window disagree with the number of tokens.
             node.snapshot.states = tuple(
@@ -208,7 +208,7 @@ def test_resume_point_with_wrong_offset_is_dropped(open_tiny: OpenTiny) -> None:
             )
     answered = ask(client, *turn)
 
-    assert cache.counters.restore_faults > 0
+    assert cache.holdings.counters.restore_faults > 0
     assert answered.content == ask(open_tiny("gemma3"), *turn).content
 
 
@@ -248,13 +248,13 @@ def test_memory_held_does_not_exceed_the_ledger(open_tiny: OpenTiny) -> None:
     ask(client, user("warm"))
     gc.collect()
     mx.clear_cache()
-    before, counted = mx.get_active_memory(), cache.ledger().total_bytes
+    before, counted = mx.get_active_memory(), cache.holdings.ledger().total_bytes
     for number in range(6):
         ask(client, user(f"{number} quick brown fox jumps " * 3), chat=str(number))
     gc.collect()
     mx.clear_cache()
     held = mx.get_active_memory() - before
-    promised = cache.ledger().total_bytes - counted
+    promised = cache.holdings.ledger().total_bytes - counted
 
     assert held <= promised * 1.05
 
@@ -318,7 +318,7 @@ def test_request_out_of_memory_while_restoring_is_retried(
 ) -> None:
     client = open_tiny("lfm2")
     first = ask(client, user("one"))
-    cache_of(client).evict_hot()
+    cache_of(client).eviction.evict_hot()
     append, num_calls = kv.append_slices, 0
 
     def fail_once(*args: Any) -> int:
@@ -380,12 +380,12 @@ def test_reply_is_kept_if_its_closing_tokens_cannot_be_fed(
 def test_publishing_a_read_ahead_does_not_advance_the_clock() -> None:
     feeder = CacheFeeder()
     feeder.turn("A", list(range(100)), {100: PointKind.TAIL})
-    turns = feeder.cache.holdings().clock
+    turns = feeder.cache.holdings.clock
     lease = feeder.start("B", list(range(500, 600)))
     feeder.feed(lease, list(range(500, 600)), {600: PointKind.TAIL})
     feeder.cache.publish(lease, is_turn=False)
 
-    assert feeder.cache.holdings().clock == turns
+    assert feeder.cache.holdings.clock == turns
 
 
 def test_error_in_one_chat_keeps_the_state_shared_with_others(
@@ -421,13 +421,13 @@ def test_restoring_from_the_tree_copies_each_token_once(open_tiny: OpenTiny) -> 
     first = ask(client, user("quick brown fox " * 60))
     client.ask(Evict(EvictWhat.HOT))
     client.run_until_idle()
-    before = cache_of(client).counters.copied_bytes
+    before = cache_of(client).holdings.counters.copied_bytes
     turn = (user("quick brown fox " * 60), reply_of(first), user("more"))
     restored = ask(client, *turn).usage.plan.restored
     model = client.core.model
     assert model is not None
 
-    copied = cache_of(client).counters.copied_bytes - before
+    copied = cache_of(client).holdings.counters.copied_bytes - before
     assert copied == restored * model.layout.kv_bytes_per_token
 
 
@@ -436,12 +436,12 @@ def test_snapshots_do_not_change_with_later_tokens(open_tiny: OpenTiny) -> None:
     ask(client, user("one"))
     kept = {
         id(node): [map_arrays(lambda x: x + 0, s) for s in node.snapshot.states]
-        for node in cache_of(client).holdings().tree.nodes()
+        for node in cache_of(client).holdings.tree.nodes()
         if node.snapshot is not None
     }
     for number in range(3):
         ask(client, user(f"one {number}"))
 
-    for node in cache_of(client).holdings().tree.nodes():
+    for node in cache_of(client).holdings.tree.nodes():
         if id(node) in kept and node.snapshot is not None:
             assert str(kept[id(node)]) == str(list(node.snapshot.states))

@@ -24,12 +24,12 @@ def numbers(start: int, num_tokens: int) -> list[int]:
 def evictions(feeder: CacheFeeder) -> Iterator[Victim]:
     """Evict all state, and yield each victim after its eviction."""
     cache = feeder.cache
-    ranking = CoverageRanking(cache.holdings())
+    ranking = CoverageRanking(cache.holdings)
     while (victim := ranking.next_victim()) is not None:
-        before = cache.ledger().total_bytes
-        evicted = cache.evict(victim)
+        before = cache.holdings.ledger().total_bytes
+        evicted = cache.eviction.evict(victim)
         ranking.update(evicted)
-        assert before - evicted.num_bytes == cache.ledger().total_bytes
+        assert before - evicted.num_bytes == cache.holdings.ledger().total_bytes
         cache.check_invariants()
         yield victim
 
@@ -40,7 +40,7 @@ def evicted_ends(feeder: CacheFeeder) -> list[int]:
 
 
 def without_hot(feeder: CacheFeeder) -> CacheFeeder:
-    feeder.cache.evict_hot()
+    feeder.cache.eviction.evict_hot()
     return feeder
 
 
@@ -128,18 +128,18 @@ def test_useless_leaf_is_removed_with_ancestors_that_become_useless() -> None:
         if isinstance(victim, EvictSnapshot) and victim.node.end == 300:
             break
 
-    assert [node.end for node in feeder.cache.holdings().tree.nodes()] == [100, 1000]
+    assert [node.end for node in feeder.cache.holdings.tree.nodes()] == [100, 1000]
 
 
 def test_eviction_of_an_interior_snapshot_keeps_its_kv() -> None:
     feeder = CacheFeeder()
     feeder.turn("A", numbers(0, 300), {100: STRIDE, 300: TURN})
     without_hot(feeder)
-    held = feeder.cache.ledger()
+    held = feeder.cache.holdings.ledger()
     feeder.cache.set_budget(held.total_bytes - 1)
 
-    assert feeder.cache.ledger().kv_bytes == held.kv_bytes
-    assert feeder.cache.ledger().snapshot_bytes < held.snapshot_bytes
+    assert feeder.cache.holdings.ledger().kv_bytes == held.kv_bytes
+    assert feeder.cache.holdings.ledger().snapshot_bytes < held.snapshot_bytes
 
 
 def test_pinned_points_are_evicted_late_and_shared_system_prompts_last() -> None:
@@ -159,7 +159,7 @@ def test_pinned_points_are_evicted_late_and_shared_system_prompts_last() -> None
     assert ends == [(400, False), (400, False), (400, True), (100, True)]
     feeder.turn("pinned", numbers(0, 50), {50: TAIL})
     feeder.cache.pin(ConversationId("pinned"), pinned=False)
-    assert feeder.cache.holdings().pinned == set()
+    assert feeder.cache.holdings.pinned == set()
 
 
 def test_short_system_prompt_is_evicted_like_any_point() -> None:
@@ -174,11 +174,11 @@ def test_spare_room_of_caches_is_evicted_before_snapshots() -> None:
     feeder = CacheFeeder(state_tokens=500)
     feeder.turn("A", numbers(0, 300), {300: TAIL})
     feeder.turn("B", numbers(5000, 300), {300: TAIL})
-    held = feeder.cache.ledger()
+    held = feeder.cache.holdings.ledger()
     feeder.cache.set_budget(held.total_bytes - 1)
 
-    assert feeder.cache.ledger().snapshot_bytes == held.snapshot_bytes
-    assert feeder.cache.ledger().hot_bytes < held.hot_bytes
+    assert feeder.cache.holdings.ledger().snapshot_bytes == held.snapshot_bytes
+    assert feeder.cache.holdings.ledger().hot_bytes < held.hot_bytes
 
 
 def test_long_cache_with_little_spare_room_is_evicted_after_old_points() -> None:
@@ -200,7 +200,7 @@ def test_live_cache_without_resume_points_is_evicted_first() -> None:
     feeder = CacheFeeder(state_tokens=100)
     ends = range(100, 1000, 100)
     feeder.turn("dead", numbers(0, 1000), dict.fromkeys(ends, TAIL) | {1000: TAIL})
-    for node in list(feeder.cache.holdings().tree.nodes()):
+    for node in list(feeder.cache.holdings.tree.nodes()):
         node.snapshot = None
     feeder.turn("A", numbers(5000, 300), {100: STRIDE, 300: TAIL})
     first, *_ = evictions(feeder)
@@ -269,9 +269,9 @@ def test_evicting_everything_frees_the_bytes_reported(
         points = {step * (i + 1): kind for i, kind in enumerate(kinds)}
         feeder.turn(chat, token_ids, points)
         feeder.cache.check_invariants()
-        assert feeder.cache.ledger().total_bytes <= budget
+        assert feeder.cache.holdings.ledger().total_bytes <= budget
     victims = list(evictions(feeder))
 
     assert len(set(victims)) == len(victims)
-    assert feeder.cache.ledger().total_bytes == 0
-    assert not list(feeder.cache.holdings().tree.nodes())
+    assert feeder.cache.holdings.ledger().total_bytes == 0
+    assert not list(feeder.cache.holdings.tree.nodes())

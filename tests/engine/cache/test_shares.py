@@ -180,20 +180,20 @@ def test_state_of_two_chats_belongs_to_neither() -> None:
     system = numbers(0, 1_000)
     feeder.turn("A", [*system, *numbers(5_000, 500)], {1_000: PointKind.SYSTEM, 1_500: TAIL})
     feeder.turn("B", [*system, *numbers(6_000, 300)], {1_300: TAIL})
-    shares = shares_in_memory(feeder.cache.holdings())
+    shares = shares_in_memory(feeder.cache.holdings)
     per_token, snapshot = feeder.layout.kv_bytes_per_token, feeder.layout.snapshot_bytes
 
     assert shares.shared == 1_000 * per_token + snapshot
     assert shares.num_tokens == {A: 1_500, B: 1_300}
-    assert sum(shares.own.values()) + shares.shared == feeder.cache.ledger().total_bytes
+    assert sum(shares.own.values()) + shares.shared == feeder.cache.holdings.ledger().total_bytes
 
 
 def test_state_of_a_side_request_belongs_to_no_chat() -> None:
     feeder = CacheFeeder()
     lease = feeder.cache.acquire(A, [7], feeder.adapter.new_caches, room=8, side=True)
     feeder.feed(lease, numbers(0, 50), {50: TAIL})
-    shares = shares_in_memory(feeder.cache.holdings())
+    shares = shares_in_memory(feeder.cache.holdings)
 
     assert not shares.users
-    assert shares.unused == feeder.cache.ledger().total_bytes > 0
+    assert shares.unused == feeder.cache.holdings.ledger().total_bytes > 0
     feeder.cache.abandon(lease)

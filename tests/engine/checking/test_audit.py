@@ -36,7 +36,7 @@ def model_of(client: InlineClient) -> LoadedModel:
 
 def audit_all(client: InlineClient) -> None:
     """Audit every resume point once, except those that an earlier audit has dropped."""
-    for _ in range(len(list(cache_of(client).holdings().tree.nodes()))):
+    for _ in range(len(list(cache_of(client).holdings.tree.nodes()))):
         job = start_audit(client)
         while job is not None and job.step():
             pass
@@ -47,7 +47,7 @@ def chat_a_while(client: InlineClient) -> None:
     first = ask(client, user("What is a boat?"))
     second = ask(client, user("What is a boat?"), reply_of(first), user("And a list?"))
     ask(client, user("What is a boat?"), reply_of(first), user("Edited words"))
-    cache_of(client).evict_hot()
+    cache_of(client).eviction.evict_hot()
     ask(
         client,
         user("What is a boat?"),
@@ -65,14 +65,14 @@ def test_audit_of_correct_points_finds_no_fault(open_tiny: OpenTiny, name: str) 
     chat_a_while(client)
     audit_all(client)
 
-    assert cache_of(client).counters.audits > 3
-    assert cache_of(client).counters.audit_faults == 0
+    assert cache_of(client).holdings.counters.audits > 3
+    assert cache_of(client).holdings.counters.audit_faults == 0
 
 
 def spoil_states(cache: PrefixCache) -> bool:
     states = [
         n.snapshot
-        for n in cache.holdings().tree.nodes()
+        for n in cache.holdings.tree.nodes()
         if n.snapshot is not None and n.snapshot.states
     ]
     for snapshot in states:
@@ -81,7 +81,7 @@ def spoil_states(cache: PrefixCache) -> bool:
 
 
 def spoil_kv(cache: PrefixCache) -> bool:
-    hot = cache.holdings().parked.get(ConversationId("A"))
+    hot = cache.holdings.parked.get(ConversationId("A"))
     assert hot is not None
     for leaf in hot.leaves.kv:
         leaf.values = map_arrays(mx.zeros_like, leaf.values)
@@ -107,7 +107,7 @@ def test_audit_drops_a_wrong_point_and_the_answer_is_right(
         pytest.skip("this model has no such state")
     audit_all(client)
 
-    assert cache_of(client).counters.audit_faults > 0
+    assert cache_of(client).holdings.counters.audit_faults > 0
     again = ask(client, user("What is a boat?"), chat="B")
     assert again.reply.token_ids == right.reply.token_ids
 
@@ -116,9 +116,9 @@ def test_audit_that_finds_a_wrong_ancestor_drops_its_whole_subtree(open_tiny: Op
     client = open_tiny("lfm2")
     chat_a_while(client)
     cache = cache_of(client)
-    longest = max(cache.holdings().tree.nodes(), key=lambda node: node.end)
+    longest = max(cache.holdings.tree.nodes(), key=lambda node: node.end)
     root = next(node for node in ancestry(longest) if node.parent is None)
-    hot = cache.holdings().parked.get(ConversationId("A"))
+    hot = cache.holdings.parked.get(ConversationId("A"))
     assert hot is not None
     for leaf in hot.leaves.kv:
         leaf.values[..., :3, :] = 0.0  # pyright: ignore[reportIndexIssue]
@@ -129,14 +129,14 @@ def test_audit_that_finds_a_wrong_ancestor_drops_its_whole_subtree(open_tiny: Op
     while job.step():
         pass
 
-    assert root not in cache.holdings().tree.nodes()
+    assert root not in cache.holdings.tree.nodes()
     cache.check_invariants()
 
 
 def test_failed_audit_holds_no_memory(open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch) -> None:
     client = open_tiny("lfm2")
     chat_a_while(client)
-    before = cache_of(client).ledger()
+    before = cache_of(client).holdings.ledger()
     job = start_audit(client)
     assert job is not None
 
@@ -148,7 +148,7 @@ def test_failed_audit_holds_no_memory(open_tiny: OpenTiny, monkeypatch: pytest.M
         with pytest.raises(RuntimeError):
             job.step()
     cache_of(client).check_invariants()
-    assert cache_of(client).ledger() == before
+    assert cache_of(client).holdings.ledger() == before
 
 
 def test_turn_after_a_dropped_point_reports_fault_as_reason(open_tiny: OpenTiny) -> None:
@@ -156,7 +156,7 @@ def test_turn_after_a_dropped_point_reports_fault_as_reason(open_tiny: OpenTiny)
     first = ask(client, user("What is a boat?"))
     spoil_states(cache_of(client))
     client.set_idle_work(enabled=True)
-    while not cache_of(client).counters.audit_faults:
+    while not cache_of(client).holdings.counters.audit_faults:
         client.core._idler._upkeep._audited_at = -1e9  # pyright: ignore[reportPrivateUsage]
         client.run_until_idle()
     second = ask(client, user("What is a boat?"), reply_of(first), user("And a list?"))
@@ -168,7 +168,7 @@ def test_audit_skips_points_that_are_too_long_or_in_use(open_tiny: OpenTiny) -> 
     client = open_tiny()
     assert start_audit(client) is None
     chat_a_while(client)
-    shortest = min(node.end for node in cache_of(client).holdings().tree.nodes() if node.snapshot)
+    shortest = min(node.end for node in cache_of(client).holdings.tree.nodes() if node.snapshot)
 
     assert start_audit(client, shortest - 1) is None
     job = start_audit(client, shortest)
@@ -189,4 +189,4 @@ def test_idle_engine_runs_an_audit(open_tiny: OpenTiny) -> None:
 
     assert any(isinstance(e, IdleWorking) and e.kind is IdleKind.AUDIT for e in events)
     assert events[-1] == IdleStopped()
-    assert cache_of(client).counters.audits == 1
+    assert cache_of(client).holdings.counters.audits == 1

@@ -30,7 +30,7 @@ def held_snapshots(client: StagedClient, chat: str) -> list[tuple[Snapshot, list
     """Return the snapshots that rank 1 holds for a chat alone, with the tokens before them."""
     client.opener.relay.flush()
     found: list[tuple[Snapshot, list[int]]] = []
-    for node in cache_of(client).holdings().tree.nodes():
+    for node in cache_of(client).holdings.tree.nodes():
         if node.snapshot is not None and node.users == {ConversationId(chat)}:
             (state,) = node.snapshot.far
             held = client.followers[0].held[cast("FollowerState", state).number]
@@ -86,7 +86,7 @@ def test_faulty_state_of_a_follower_is_reported_by_the_check(
 
 def held_leaves(client: StagedClient, chat: str, rank: int) -> Leaves:
     """Return the live caches that a follower holds for a chat."""
-    hot = cache_of(client).holdings().parked.get(ConversationId(chat))
+    hot = cache_of(client).holdings.parked.get(ConversationId(chat))
     assert hot is not None
     client.opener.relay.flush()
     (far,) = hot.leaves.far
