@@ -16,7 +16,6 @@ plugged in.
 
 from __future__ import annotations
 
-import logging
 import math
 import time
 from collections.abc import Callable
@@ -26,8 +25,6 @@ from engine.errors import Failure, PreviewRefusedError, attempt
 from engine.events import (
     Event,
     IdleKind,
-    IdleStopped,
-    IdleWorking,
     PreviewProgress,
     PreviewStage,
     ReadAhead,
@@ -37,18 +34,13 @@ from engine.idle_questions import IdleQuestions
 from engine.idle_queue import IdleQueue, IdleTask, PreviewTask, TitleTask, comes_before
 from engine.power import ASK_EVERY_S
 from engine.questions import MakePreview, MakeTitle, Preview, QuestionId
+from engine.running_job import RunningJob, attempt_idle
 from engine.types import ConversationId
-from engine.upkeep import Upkeep, attempt_idle
-
-log = logging.getLogger(__name__)
+from engine.upkeep import Upkeep
 
 
 class Idler:
-    """The queue of idle work and the one idle job in progress.
-
-    The idler chooses and starts jobs, pauses a job for more urgent work, and emits IdleWorking and
-    IdleStopped events.
-    """
+    """The queue of idle work. The idler chooses and starts jobs, and pauses a job for more urgent work."""
 
     def __init__(
         self,
@@ -83,9 +75,7 @@ class Idler:
         self._has_unused_state = False  # True if that question is withdrawn
         # The conversation that the window shows. Its tasks have priority.
         self._shown: ConversationId | None = None
-        self._job: IdleJob | None = None  # the job in progress
-        self._task: IdleTask | None = None  # task of the job in progress, None for an audit
-        self._has_reported = False  # True if IdleWorking was emitted but IdleStopped was not yet
+        self._running = RunningJob(emit)
         self._questions = IdleQuestions(emit)
         # The reason for the wait in the last PreviewProgress event, with the question. None if the
         # preview has begun since.
@@ -103,14 +93,14 @@ class Idler:
     @property
     def has_work(self) -> bool:
         """True if a step would do work or emit an event."""
-        has_reports = self._has_reported or self._questions.is_end_awaited
+        has_reports = self._running.is_reported or self._questions.is_end_awaited
         has_reports |= self._has_unused_state or self._idle_wait not in (None, self._wait)
         return has_reports or self.is_busy or self._upkeep.has_work
 
     @property
     def is_busy(self) -> bool:
         """True if a job is in progress, or a job other than an audit may start."""
-        return self._job is not None or self._next() is not None
+        return self._running.job is not None or self._next() is not None
 
     @property
     def work_in_s(self) -> float:
@@ -145,14 +135,14 @@ class Idler:
         task = TitleTask(question_id, question.prompt)
         self._drop_title(task.conversation_id)
         self._questions.add(question_id)
-        self._queue.queue_title(task)
+        self._queue.add(task)
         self._refuse_lost()
 
     def make_preview(self, question_id: QuestionId, question: MakePreview) -> None:
         """Queue a preview. It replaces the one before."""
         self._drop_preview()
         self._questions.add(question_id)
-        self._queue.preview = PreviewTask(question_id, question)
+        self._queue.add(PreviewTask(question_id, question))
         self._refuse_lost()
 
     def withdraw(self, question_id: QuestionId) -> None:
@@ -161,7 +151,7 @@ class Idler:
         The next step frees the state of a preview. A request that continues it may wait now.
         """
         self._has_unused_state |= question_id == self._previewed
-        for task in (*self._queue.questions, self._task):
+        for task in (*self._queue.questions, self._running.task):
             match task:
                 case TitleTask() if task.question_id == question_id:
                     self._drop_title(task.conversation_id)
@@ -179,7 +169,7 @@ class Idler:
         if not task.messages:
             self.drop(task.conversation_id)
             return
-        if task == self._task:
+        if task == self._running.task:
             return
         if task.fetch_only and self._has_task_of(task.conversation_id):
             # That task fetches the state too.
@@ -188,8 +178,8 @@ class Idler:
             # On battery power, drafts wait. A queued draft would replace the read-ahead after the last
             # reply, and this read-ahead may run even on battery power.
             return
-        self._end_job_of(task.conversation_id)
-        self._queue.queue_read_ahead(task)
+        self.drop(task.conversation_id)
+        self._queue.add(task)
 
     def pause(self) -> None:
         """Stop the job in progress for more urgent work.
@@ -197,34 +187,28 @@ class Idler:
         The tokens that a read-ahead fed are kept. Its task is queued again, and so is a title or a preview.
         """
         self._upkeep.note_work()
-        match self._task:
-            case PreviewTask():
-                self._queue.preview = self._task
-            case ReadAhead():
-                self._queue.queue_read_ahead(self._task)
-            case TitleTask():
-                self._queue.queue_title(self._task)
-            case None:
-                pass
-        self._end_job()
-        self._report_stopped()
+        if self._running.task is not None:
+            self._queue.add(self._running.task)
+        self._running.end()
+        self._running.report_stopped()
 
     def drop(self, conversation_id: ConversationId) -> None:
         """Cancel the queued or running read-ahead of a conversation."""
         self._queue.drop(conversation_id)
-        self._end_job_of(conversation_id)
+        if self._running.is_for(ReadAhead, conversation_id):
+            self._running.end()
 
     def _drop_title(self, conversation_id: ConversationId) -> None:
         """Cancel the queued or running title of a conversation."""
         self._queue.drop_title(conversation_id)
-        if isinstance(self._task, TitleTask) and self._task.conversation_id == conversation_id:
-            self._end_job()
+        if self._running.is_for(TitleTask, conversation_id):
+            self._running.end()
 
     def _drop_preview(self) -> None:
         """Cancel the queued or running preview."""
         self._queue.preview = None
-        if isinstance(self._task, PreviewTask):
-            self._end_job()
+        if isinstance(self._running.task, PreviewTask):
+            self._running.end()
 
     def drop_all(self, conversation_id: ConversationId) -> None:
         """Cancel the read-ahead and the title of a conversation, and free its cached state.
@@ -233,7 +217,7 @@ class Idler:
         """
         self.drop(conversation_id)
         self._drop_title(conversation_id)
-        if isinstance(self._task, PreviewTask) and self._task.conversation_id == conversation_id:
+        if self._running.is_for(PreviewTask, conversation_id):
             self.pause()
         self._refuse_lost()
 
@@ -245,8 +229,8 @@ class Idler:
     def clear(self) -> None:
         """Cancel the job in progress and all queued tasks."""
         self._queue.clear()
-        self._end_job()
-        self._report_stopped()
+        self._running.end()
+        self._running.report_stopped()
         self._refuse_lost()
 
     def step(self) -> bool:
@@ -256,22 +240,22 @@ class Idler:
         if wait is not None and wait != self._wait:
             self._report_wait(wait[1])
             return True
-        task = self._next()
-        if self._job is not None and self._is_spared(self._job):
-            self.pause()
-        elif self._job is None:
+        task, job = self._next(), self._running.job
+        if job is None:
             if task is None:
                 return (
-                    self._report_stopped()
+                    self._running.report_stopped()
                     or self._upkeep.step()
                     or self._questions.report_end()
                     or self._start_audit()
                 )
             self._start(task)
-        elif task is not None and comes_before(task, self._task, self._shown):
+        elif self._is_spared(job) or (
+            task is not None and comes_before(task, self._running.task, self._shown)
+        ):
             self.pause()
         else:
-            self._advance(self._job)
+            self._advance(job)
         self._refuse_lost()
         return True
 
@@ -289,19 +273,17 @@ class Idler:
 
     def _start(self, task: IdleTask) -> None:
         """Create the job of a task. The task is dropped if there is no job to do."""
+        self._queue.remove(task)
         if isinstance(task, PreviewTask):
-            self._job = self._start_preview(task)
+            job = self._start_preview(task)
         else:
-            self._job = attempt_idle(lambda: self._make_job(task))
-        if self._job is not None:
-            self._task = task
-            kind, total = self._job.kind.value, self._job.total
-            log.debug("%s for %s starts: %d tokens", kind, task.conversation_id, total)
-            self._report_working(self._job)
+            job = attempt_idle(lambda: self._make_job(task))
+        if job is not None:
+            self._running.begin(job, task)
 
     def _start_preview(self, task: PreviewTask) -> IdleJob | None:
         """Create the job of a preview, or answer with the reason why there is none."""
-        self._queue.preview = self._wait = None
+        self._wait = None
         question_id = self._previewed = task.question_id
         job = attempt("a preview", lambda: self._make_preview(task))
         if isinstance(job, Failure):
@@ -337,71 +319,32 @@ class Idler:
     def _make_job(self, task: ReadAhead | TitleTask) -> IdleJob | None:
         assert self.worker is not None
         if isinstance(task, TitleTask):
-            self._queue.drop_title(task.conversation_id)
             on_made = partial(self._questions.answer, task.question_id)
             return None if self.worker.title is None else self.worker.title(task.prompt, on_made)
-        self._queue.drop(task.conversation_id)
         displaces = task.displaces or task.conversation_id == self._shown
         return self.worker.read_ahead(task, displaces=displaces)
 
     def _start_audit(self) -> bool:
         if not self._upkeep.is_audit_due:
             return False
-        self._job = self._upkeep.start_audit()
-        if self._job is not None:
-            log.debug("an audit starts: %d tokens", self._job.total)
-            self._report_working(self._job)
+        job = self._upkeep.start_audit()
+        if job is not None:
+            self._running.begin(job, None)
         return True
 
     def _advance(self, job: IdleJob) -> None:
-        if attempt_idle(job.step):
-            self._report_working(job)
-        else:
-            if job.kind.is_reading:
-                self._upkeep.note_work()
-            if isinstance(self._task, PreviewTask) and self._questions.is_open(
-                self._task.question_id
-            ):
-                # An error ended the step. It is in the log.
-                refusal = PreviewRefusedError("An error ended it.").problem
-                self._questions.answer(self._task.question_id, Preview(refusal=refusal))
-            self._job = self._task = None
+        task = self._running.task
+        if self._running.step(job):
+            return
+        if job.kind.is_reading:
+            self._upkeep.note_work()
+        if isinstance(task, PreviewTask) and self._questions.is_open(task.question_id):
+            # An error ended the step. It is in the log.
+            refusal = PreviewRefusedError("An error ended it.").problem
+            self._questions.answer(task.question_id, Preview(refusal=refusal))
 
     def _has_task_of(self, conversation_id: ConversationId) -> bool:
-        return self._is_working_for(conversation_id) or conversation_id in self._queue
-
-    def _is_working_for(self, conversation_id: ConversationId | None) -> bool:
-        """Return whether the job in progress is a read-ahead for a conversation."""
-        return isinstance(self._task, ReadAhead) and self._task.conversation_id == conversation_id
-
-    def _end_job_of(self, conversation_id: ConversationId) -> None:
-        if self._is_working_for(conversation_id):
-            self._end_job()
-
-    def _end_job(self) -> None:
-        if self._job is not None:
-            attempt_idle(self._job.stop)
-        self._job = self._task = None
-
-    def _report_working(self, job: IdleJob) -> None:
-        self._emit(
-            IdleWorking(
-                job.conversation_id,
-                job.kind,
-                job.done,
-                job.total,
-                job.num_cached,
-                job.reads_pictures,
-            )
-        )
-        self._has_reported = True
-
-    def _report_stopped(self) -> bool:
-        had_reported = self._has_reported
-        if had_reported:
-            self._emit(IdleStopped())
-        self._has_reported = False
-        return had_reported
+        return self._running.is_for(ReadAhead, conversation_id) or conversation_id in self._queue
 
     @property
     def _idle_wait(self) -> tuple[QuestionId, PreviewStage] | None:
@@ -411,7 +354,7 @@ class Idler:
             return None
         if self._on_battery():
             return task.question_id, PreviewStage.BATTERY
-        if self._is_working_for(self._shown) or isinstance(self._next(), ReadAhead):
+        if self._running.is_for(ReadAhead, self._shown) or isinstance(self._next(), ReadAhead):
             return task.question_id, PreviewStage.CHAT
         return None
 
@@ -424,6 +367,6 @@ class Idler:
 
     def _refuse_lost(self) -> None:
         """Answer the questions of tasks that are neither queued nor in progress any more."""
-        tasks = (*self._queue.questions, self._task)
+        tasks = (*self._queue.questions, self._running.task)
         kept = {task.question_id for task in tasks if isinstance(task, TitleTask | PreviewTask)}
         self._questions.refuse_others(kept)

@@ -70,11 +70,25 @@ class IdleQueue:
         self._titles: dict[ConversationId, TitleTask] = {}
         self.preview: PreviewTask | None = None  # the newest one
 
-    def queue_read_ahead(self, task: ReadAhead) -> None:
-        _append(self._tasks, task.conversation_id, task)
+    def add(self, task: IdleTask) -> None:
+        """Add a task. It replaces an older one of its kind and conversation, and any older preview."""
+        match task:
+            case ReadAhead():
+                _append(self._tasks, task.conversation_id, task)
+            case TitleTask():
+                _append(self._titles, task.conversation_id, task)
+            case PreviewTask():
+                self.preview = task
 
-    def queue_title(self, task: TitleTask) -> None:
-        _append(self._titles, task.conversation_id, task)
+    def remove(self, task: IdleTask) -> None:
+        """Remove a task whose job begins."""
+        match task:
+            case ReadAhead():
+                self.drop(task.conversation_id)
+            case TitleTask():
+                self.drop_title(task.conversation_id)
+            case PreviewTask():
+                self.preview = None
 
     def __contains__(self, conversation_id: ConversationId) -> bool:
         return conversation_id in self._tasks

@@ -7,18 +7,12 @@ these methods when no task is left.
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeVar
 
-from engine.errors import Failure, attempt
 from engine.idle_job import IdleJob, IdleWorker
-
-log = logging.getLogger(__name__)
-
-T = TypeVar("T")
+from engine.running_job import attempt_idle
 
 # Seconds after a load in which nothing is tested or timed: a message that waited for the model comes.
 _SETTLE_S = 1.0
@@ -137,13 +131,3 @@ class Upkeep:
         if not attempt_idle(self._worker.measure_passes):
             self._is_measured = True
         return True
-
-
-def attempt_idle(work: Callable[[], T]) -> T | None:
-    """Call work and return its result. If it raises, log the error and return None."""
-    result = attempt("idle work", work)
-    if not isinstance(result, Failure):
-        return result
-    if result.is_expected:
-        log.info("an idle job ended with an error: %s", result.problem.log_text)
-    return None

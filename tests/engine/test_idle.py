@@ -266,7 +266,7 @@ def test_timed_pass_that_fails_is_the_last_one() -> None:
 def test_queue_gives_shown_conversation_first_then_the_newest() -> None:
     queue = IdleQueue()
     for name in (A, B, C):
-        queue.queue_read_ahead(task(name))
+        queue.add(task(name))
     order: list[ConversationId] = []
     while (first := queue.next_task(A, reads=True, on_battery=False)) is not None:
         order.append(first.conversation_id)
@@ -277,9 +277,9 @@ def test_queue_gives_shown_conversation_first_then_the_newest() -> None:
 
 def test_queue_replaces_older_task_of_a_conversation() -> None:
     queue = IdleQueue()
-    queue.queue_read_ahead(task(A, "old"))
-    queue.queue_read_ahead(task(B))
-    queue.queue_read_ahead(task(A, "new"))
+    queue.add(task(A, "old"))
+    queue.add(task(B))
+    queue.add(task(A, "new"))
 
     assert queue.next_task(None, reads=True, on_battery=False) == task(A, "new")
     queue.drop(A)
@@ -290,8 +290,8 @@ def test_queue_replaces_older_task_of_a_conversation() -> None:
 
 def test_queue_on_battery_gives_only_the_shown_conversations_reply() -> None:
     queue = IdleQueue()
-    queue.queue_read_ahead(task(A))
-    queue.queue_read_ahead(task(B, is_draft=True))
+    queue.add(task(A))
+    queue.add(task(B, is_draft=True))
 
     assert queue.next_task(None, reads=True, on_battery=True) is None
     assert queue.next_task(B, reads=True, on_battery=True) is None
@@ -302,7 +302,7 @@ def test_queue_over_its_limit_drops_the_oldest_tasks() -> None:
     queue = IdleQueue()
     names = [ConversationId(f"{number}") for number in range(40)]
     for name in names:
-        queue.queue_read_ahead(task(name))
+        queue.add(task(name))
     kept: list[ConversationId] = []
     while (first := queue.next_task(None, reads=True, on_battery=False)) is not None:
         kept.append(first.conversation_id)
