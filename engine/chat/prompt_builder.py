@@ -4,17 +4,14 @@ The runner calls `PromptBuilder.build` once per request, before it restores cach
 the rest of the prompt. At the end of each reply, and for each read-ahead task, it calls
 `build_read_ahead`, which builds the part of the next prompt that is already known. The engine can
 then feed this part early. Each call gets the whole list of messages, and encodes only text that is
-new: while the model is loaded, the tokenizer and the splicer keep the token ids of text that they
-have seen, in caches of limited size. A prompt is built in four steps:
+new: while the model is loaded, the tokenizer and the encoder keep the token ids of text that they
+have seen, in caches of limited size. A prompt is built in three steps:
 
 1. `ChatTemplate.segments` renders the chat template and divides the text into segments. A segment is
    text of the template or text of one message. Control tokens such as <|im_start|> are recognised
    only in text of the template, so that text typed by users never becomes a control token.
-2. `Splicer` replaces the text of earlier replies by the token ids that the model produced.
-   Encoding the text again could give other ids, and the cached state would no longer match.
-3. `Runs` encodes all other segments, run by run. A run is a control token of the template and
-   the text up to the next one. The last run stays open: later text can still change its tokens.
-4. `build` adds resume points. A resume point is a position n in the prompt. A later request is
+2. `MessageEncoder` encodes the segments. Earlier replies get the token ids that the model produced.
+3. `build` adds resume points. A resume point is a position n in the prompt. A later request is
    likely to begin with the tokens [0, n), so the state after these tokens is worth keeping. The
    kind of a point decides how soon its state is evicted (cache/points.py):
 
@@ -41,12 +38,11 @@ from functools import lru_cache, partial
 from weakref import proxy
 
 from engine.cache.points import PointKind, ResumePoint
-from engine.chat.pictures import PictureRules, PlacedPictures
+from engine.chat.message_encoder import MessageEncoder
+from engine.chat.pictures import PictureRules
 from engine.chat.prompt import Prompt, TokenizedMessages
 from engine.chat.reply_ids import any_reply, begun_ids
-from engine.chat.runs import Runs
-from engine.chat.segments import Renderer, Segment
-from engine.chat.splice import Splicer
+from engine.chat.segments import Renderer
 from engine.chat.template import ChatTemplate, TemplateOptions
 from engine.chat.tokenizer import ChatTokenizer
 from engine.errors import PictureError, TemplateError
@@ -63,8 +59,6 @@ _ANY_RESULT = Message(role=Role.TOOL, content="x")
 _UNFINISHED = re.compile(r"\s*\S{1,24}\Z")
 # Number of characters at the end of a draft that are searched for the last word.
 _UNFINISHED_LEN = 64
-# Examples of the text after a part of a message. A user's text may begin with any of these.
-_AFTER_PART = ("a", "1", " a", "\na", "(", "é", "你")
 
 
 class PromptBuilder:
@@ -82,7 +76,7 @@ class PromptBuilder:
         self.pictures = pictures
         markers = (tokenizer.markers.think_start, tokenizer.markers.think_end)
         self.template = ChatTemplate(renderer, map(tokenizer.decode, markers))
-        self._splicer = Splicer(tokenizer)
+        self._encoder = MessageEncoder(tokenizer, pictures)
         # The two caches reference this builder weakly. In a reference cycle, the weights behind
         # `pictures` would stay in memory after the model is unloaded.
         this = proxy(self)
@@ -123,7 +117,7 @@ class PromptBuilder:
         options = TemplateOptions(thinking, keep_thinking, tools)
         segments = self.template.segments(messages, options, reply_follows=True)
         shown = {segment.message for segment in segments if segment.is_reasoning}
-        tokens = self._tokenize(segments, messages)
+        tokens = self._encoder.encode(segments, messages)
         tokens.end(len(messages))
         token_ids = tuple(tokens.runs.token_ids)
         if not token_ids:
@@ -271,7 +265,7 @@ class PromptBuilder:
         """
         above = [*messages, following]
         segments = self.template.segments(above, options, reply_follows=False)
-        tokens = self._tokenize(segments, above)
+        tokens = self._encoder.encode(segments, above)
         tokens.end(len(above))
         end = tokens.points[-1].num_tokens
         return tokens.cut(end, PointKind.TAIL, len(messages))
@@ -307,7 +301,7 @@ class PromptBuilder:
         segments = self.template.segments(turn, options, reply_follows=True)
         while segments and not segments[-1].is_content:
             segments.pop()
-        tokens = self._tokenize(segments, turn)
+        tokens = self._encoder.encode(segments, turn)
         begin = tokens.points[-1].num_tokens if tokens.points else 0
         # boundary counts the tokens of `settled` that stay the same if the rest of the draft
         # follows. Leave out one more token as a margin, because a longer last word may change that
@@ -322,75 +316,13 @@ class PromptBuilder:
         self, messages: Sequence[Message], options: TemplateOptions, *, reply_follows: bool
     ) -> TokenizedMessages:
         segments = self.template.segments(messages, options, reply_follows=reply_follows)
-        tokens = self._tokenize(segments, messages)
+        tokens = self._encoder.encode(segments, messages)
         tokens.end(len(messages))
-        return tokens
-
-    def _tokenize(
-        self, segments: Sequence[Segment], messages: Sequence[Message]
-    ) -> TokenizedMessages:
-        """Encode segments. The last run stays open, so that the caller can still add text to it.
-
-        Raises:
-            PictureError: the model accepts no picture of this form.
-            TemplateError: the template leaves out a picture.
-        """
-        runs = Runs(self.tokenizer)
-        tokens = TokenizedMessages(runs)
-        rules = self.pictures
-        pictures = None if rules is None else PlacedPictures(rules, messages)
-        for segment in self._splicer.splice(segments, messages):
-            missing = segment.message + 1 - len(tokens.starts)
-            if missing > 0:
-                tokens.starts += [self._message_start(runs, segment)] * missing
-            if segment.token_ids:
-                runs.add_ids(segment.token_ids)
-            elif segment.is_template and pictures is not None:
-                pictures.add_template(tokens, segment.text)
-            elif segment.is_template:
-                runs.add_template(segment.text)
-            elif segment.is_quoted:
-                runs.add_content(segment.text)
-            else:
-                role = messages[segment.message].role
-                if role is not Role.ASSISTANT:
-                    tokens.points.append(ResumePoint(runs.boundary(), tokens.next_kind))
-                    tokens.is_opened |= role is not Role.SYSTEM
-                self._add_parts(tokens, segment.text, messages[segment.message])
-        if pictures is not None:
-            pictures.require_all()
         return tokens
 
     def _check_pictures(self, messages: Sequence[Message]) -> None:
         if self.pictures is None and any(message.pictures for message in messages):
             raise PictureError.of_blind_model()
-
-    def _add_parts(self, tokens: TokenizedMessages, text: str, message: Message) -> None:
-        """Add a message's text, with a resume point at the end of each of its parts.
-
-        If the template has changed the beginning of the text, the positions of the parts are not
-        known, and there are no such points.
-        """
-        added, runs = 0, tokens.runs
-        for end in message.part_ends:
-            if text[added:end] != message.content[added:end]:
-                break
-            runs.add_content(text[added:end])
-            tokens.points.append(ResumePoint(runs.boundary(_AFTER_PART), PointKind.TURN))
-            added = end
-        runs.add_content(text[added:])
-
-    def _message_start(self, runs: Runs, segment: Segment) -> int:
-        """Return the position of a message's first token.
-
-        Args:
-            runs: the prompt so far. If the message begins a new run, the open run is closed.
-            segment: the first segment of the message. It is not added to runs yet.
-        """
-        is_control = segment.is_template and self.tokenizer.control_prefix(segment.text)
-        if segment.is_content or is_control:
-            runs.end_run()
-        return runs.boundary()
 
     def _ends_in_reasoning(self, token_ids: Sequence[int]) -> bool:
         """Return True if a prompt ends inside a reasoning block, so that the reply starts in it."""
