@@ -42,7 +42,7 @@ not read yet, if the step looked ahead. Otherwise it is None.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence as Items
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from time import perf_counter
 from typing import NamedTuple, TypeVar
@@ -56,7 +56,8 @@ from engine.events import Event
 from engine.models.loader import LoadedModel
 from engine.runner.batch import Batch
 from engine.runner.drafting import Drafter, Drafts
-from engine.runner.next_token import draw_next, read_token
+from engine.runner.head_drafts import HeadDrafter
+from engine.runner.next_token import draw_confirmed, draw_next, read_token
 from engine.runner.sequence import Sequence
 
 T = TypeVar("T")
@@ -86,6 +87,7 @@ class Decoder:
         self._looks_ahead = looks_ahead and model.can_undo
         self._sequences: list[Sequence] = []
         self._batch = Batch(model)
+        self._head = HeadDrafter(model, self._batch)
         # Events of the present step, and failures.
         self._events: dict[Sequence, list[Event]] = {}
         self._failed: list[StepResult] = []
@@ -141,7 +143,9 @@ class Decoder:
                 _commit_ahead(sequence)
             self._deliver_drawn(deliver)
             self._each(self._sequences, self._reserve)
-            drafts = self._drafter.propose(self._sequences, self._draft_with_head)
+            drafts = self._drafter.propose(
+                self._sequences, partial(self._head.draft, self._sequences)
+            )
         if drafts:
             self._verify(drafts, deliver)
         else:
@@ -176,7 +180,7 @@ class Decoder:
         }
         following = self._draw({s: row for s, row in logits.items() if s not in late})
         # The pass and its draws are one evaluation, because each one costs time.
-        states = self._head_states([*late, *following])
+        states = self._head.states([*late, *following])
         evaluate_soon(list(late.values()), list(following.values()), states)
         # Without look-ahead, this step reads the tokens that its own pass gives. With look-ahead,
         # it reads the tokens drawn before the pass. The pass's own tokens are kept for the next
@@ -251,34 +255,6 @@ class Decoder:
 
     # Speculation
 
-    def _draft_with_head(self, counts: Mapping[Sequence, int]) -> Mapping[Sequence, Drafts]:
-        """Return drafts of the model's head, as many for each sequence as counts says.
-
-        A draft is drawn like the token that it stands for, with the same filters and random key. If
-        drafting raises an error, the sequence gets no drafts.
-        """
-        drawn: dict[Sequence, list[mx.array]] = {}
-        for sequence, count in counts.items():
-            lazy = attempt("drafting", partial(self._draw_drafts, sequence, count))
-            if not isinstance(lazy, Failure):
-                drawn[sequence] = lazy
-        evaluate_soon(list(drawn.values()))
-        drafts: dict[Sequence, Drafts] = {}
-        for sequence, lazy in drawn.items():
-            read = attempt("drafting", lambda lazy=lazy: tuple(map(read_token, lazy)))
-            if not isinstance(read, Failure):
-                drafts[sequence] = read
-        return drafts
-
-    def _draw_drafts(self, sequence: Sequence, num_drafts: int) -> list[mx.array]:
-        self._batch.regroup(list(self._sequences))
-
-        def draw(logits: mx.array, drafts: Items[mx.array]) -> mx.array:
-            return draw_next(sequence, logits, drafts)
-
-        state = self._batch.head_state(sequence)
-        return self._model.adapter.drafts(sequence.reply.token_ids[-1], state, num_drafts, draw)
-
     def _verify(self, drafts: Mapping[Sequence, Drafts], deliver: Deliver) -> None:
         """Feed the newest token and the drafts of every sequence, and deliver the drawn tokens."""
         start = perf_counter()
@@ -293,10 +269,10 @@ class Decoder:
         evaluate_soon(list(logits.values()))
         drawn = self._each(
             logits,
-            lambda sequence: self._confirmed(sequence, drafts.get(sequence, ()), logits[sequence]),
+            lambda sequence: draw_confirmed(sequence, logits[sequence], drafts.get(sequence, ())),
         )
         self._keep_confirmed(drawn)
-        evaluate_soon(self._head_states(drawn))
+        evaluate_soon(self._head.states(drawn))
         for sequence, token_ids in drawn.items():
             num_drafts, num_accepted = len(drafts.get(sequence, ())), len(token_ids) - 1
             sequence.num_passes += 1
@@ -306,34 +282,6 @@ class Decoder:
                 self._drafter.note_drafts(sequence, num_drafts, num_accepted)
         self._drafter.note_pass(list(logits), pass_len, perf_counter() - start)
         self._deliver(drawn, deliver)
-
-    def _confirmed(self, sequence: Sequence, drafts: Drafts, logits: mx.array) -> list[int]:
-        """Draw tokens until one differs from its draft. Return these tokens.
-
-        Args:
-            sequence: the sequence.
-            drafts: the drafts that were fed after the newest token of the reply.
-            logits: the logits after the newest token and after each draft, of shape (L, V).
-        """
-        token_ids: list[int] = []
-        for position in range(len(drafts) + 1):
-            # Read each token before the next one is drawn: the filters of tokens after a wrong
-            # draft would be computed in vain.
-            drawn = draw_next(sequence, logits[position], drafts[:position])
-            token_ids.append(read_token(drawn))
-            if position < len(drafts) and token_ids[-1] != drafts[position]:
-                break
-        return token_ids
-
-    def _head_states(self, sequences: Iterable[Sequence]) -> list[object]:
-        """Return the arrays of the head's states after the newest pass. [] without a head.
-
-        No logits depend on them. If they stayed lazy, they would keep the hidden states of all
-        passes in memory, and would be computed at once when a draft or a snapshot needs them.
-        """
-        if not self._model.adapter.has_head:
-            return []
-        return [self._batch.head_state(sequence).arrays for sequence in sequences]
 
     def _keep_confirmed(self, drawn: Mapping[Sequence, Collection[int]]) -> None:
         """Remove the wrong drafts from the caches, and record the tokens that the caches hold.

@@ -1,4 +1,4 @@
-"""The draw of a sequence's next token from its token source (drawing.py). Engine thread only."""
+"""The draw of a sequence's next tokens from its token source (drawing.py). Engine thread only."""
 
 from __future__ import annotations
 
@@ -23,6 +23,25 @@ def draw_next(sequence: Sequence, logits: mx.array, drafts: Items[int | mx.array
     # uninterrupted one.
     index = len(sequence.reply.token_ids) + (sequence.drawn is not None) + len(drafts)
     return sequence.source.draw(logits, _Before(sequence, drafts), index=index)
+
+
+def draw_confirmed(sequence: Sequence, logits: mx.array, drafts: Items[int]) -> list[int]:
+    """Draw and read tokens until one differs from its draft. Return these tokens.
+
+    Args:
+        sequence: the sequence.
+        logits: the logits after the newest token and after each draft, of shape (L, V).
+        drafts: the drafts that were fed after the newest token of the reply.
+    """
+    token_ids: list[int] = []
+    for position in range(len(drafts) + 1):
+        # Read each token before the next one is drawn: the filters of tokens after a wrong
+        # draft would be computed in vain.
+        drawn = draw_next(sequence, logits[position], drafts[:position])
+        token_ids.append(read_token(drawn))
+        if position < len(drafts) and token_ids[-1] != drafts[position]:
+            break
+    return token_ids
 
 
 def read_token(drawn: mx.array) -> int:

@@ -17,7 +17,7 @@ from engine.events import RequestFinished, Shutdown, Submit
 from engine.models.adapter import ModelAdapter
 from engine.models.rows import MergedRows, RowByRow
 from engine.runner import speculation
-from engine.runner.decoder import Decoder
+from engine.runner.next_token import draw_confirmed
 from engine.runner.pass_times import PassTimes
 from engine.runner.sequence import Sequence as Live
 from engine.speculation.pace import MAX_PASS_LEN, Costs, DraftOffer
@@ -169,15 +169,14 @@ def test_draw_that_raises_after_a_verify_pass_fails_only_its_reply(
     requests = [request_of(number) for number in range(2)]
     wanted = plant_learned(monkeypatch, open_tiny, requests)
     client = open_tiny()
-    confirmed = Decoder._confirmed  # pyright: ignore[reportPrivateUsage]
 
-    def broken(self: Decoder, sequence: Live, *args: object) -> list[int]:
+    def broken(sequence: Live, logits: mx.array, drafts: Sequence[int]) -> list[int]:
         if sequence.request.request_id == "r0" and sequence.num_accepted > 2:
             raise RuntimeError("a planted error")
-        return confirmed(self, sequence, *args)  # type: ignore[arg-type]
+        return draw_confirmed(sequence, logits, drafts)
 
     with monkeypatch.context() as planted:
-        planted.setattr(Decoder, "_confirmed", broken)
+        planted.setattr("engine.runner.decoder.draw_confirmed", broken)
         finished = answer(client, requests)
 
     assert ids_of(finished) == {"r1": wanted["r1"]}
