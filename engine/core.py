@@ -7,7 +7,7 @@ events.
 
 This module handles the commands. served_model.py loads and unloads models, and cache_space.py has the
 prefix cache, its budget of memory and its part on disk. A model stays loaded until the next LoadModel or
-UnloadModel command.
+UnloadModel command, or until it was not used for a time that the user sets (idle_timeouts.py).
 
     command       running requests   waiting requests                     prefix cache
     LoadModel     are cut off        wait for the new model               kept for the same model
@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import logging
 import math
-import time
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -55,7 +54,7 @@ from engine.events import (
 )
 from engine.heat import Heat
 from engine.idle import Idler
-from engine.memory import freed_bytes, release_freed
+from engine.idle_timeouts import IdleTimeouts
 from engine.models.loader import LoadAbandonedError, LoadedModel
 from engine.models.opening import WHOLE, ModelOpener
 from engine.power import Battery
@@ -128,7 +127,6 @@ class EngineCore:
         pulse: Pulse,
         opener: ModelOpener = WHOLE,
     ) -> None:
-        self._config = config
         self._opener = opener
         self._commands = commands
         self._emit = emit
@@ -145,8 +143,6 @@ class EngineCore:
         )
         self._stopping = False
         self._write_until: float | None = None  # see Shutdown
-        self._wanted = Wanted.of(config)
-        self._requested_at = time.monotonic()  # time of the last request, or of the last load
         history = History()
         self._caching = CacheSpace(config, history, self._idler)
         self._served = ServedModel(
@@ -158,6 +154,9 @@ class EngineCore:
             self._idler,
             emit,
             self._report_loading,
+        )
+        self._timeouts = IdleTimeouts(
+            self._served, Wanted.of(config).unload_after_s, config.release_after_s
         )
 
     # `model`, `cache` and `disk` are public for tests.
@@ -207,9 +206,11 @@ class EngineCore:
         self._caching.check_memory(is_reading=serving is not None and serving.is_reading)
         worked |= self._counts.step(self._served.count_tokens, is_busy=self._has_requests)
         if not self._has_requests:
-            return self._unload_idle() or self._work_idly() or self._release_idle() or worked
+            return (
+                self._timeouts.unload() or self._work_idly() or self._timeouts.release() or worked
+            )
         self._idler.make_way()
-        self._requested_at = time.monotonic()
+        self._timeouts.restart()
         if self._served.serving is not None:
             self._served.serving.step()
         elif not self._served.load_again():
@@ -286,13 +287,7 @@ class EngineCore:
 
         The work that lets other stages rest is not counted.
         """
-        unused_s = time.monotonic() - self._requested_at
-        times = [self._idler.work_in_s, self._caching.work_in_s]
-        if self.model is not None and self._wanted.unload_after_s is not None:
-            times.append(self._wanted.unload_after_s - unused_s)
-        if freed_bytes():
-            times.append(self._config.release_after_s - unused_s)
-        soonest = min(times)
+        soonest = min(self._idler.work_in_s, self._caching.work_in_s, self._timeouts.work_in_s)
         return soonest if soonest == math.inf else min(max(_LEAST_SLEEP_S, soonest), _MOST_SLEEP_S)
 
     def _obey(self, command: Command) -> None:
@@ -302,11 +297,12 @@ class EngineCore:
             case Submit():
                 self._waiting.add(command)
             case Cancel(request_id):
-                if self._served.serving is not None:
-                    self._served.serving.cancel(request_id)
-                self._waiting.cancel(request_id)
-            case LoadModel() | UnloadModel():
-                self._obey_model(command)
+                self._served.cancel(request_id)
+            case LoadModel():
+                self._served.load(command)
+                self._timeouts.restart()
+            case UnloadModel(until_needed):
+                self._served.set_aside(until_needed=until_needed)
             case ReadAhead():
                 self._idler.queue_read_ahead(command)
             case Ask():
@@ -324,19 +320,11 @@ class EngineCore:
 
     def _want(self, wanted: Wanted) -> None:
         """Replace the settings. Each part acts on the differences."""
-        self._wanted = wanted
+        self._timeouts.unload_after_s = wanted.unload_after_s
         self._scheduler.shown = wanted.shown
         self._idler.want(shown=wanted.shown, enabled=wanted.idle_work)
         self._caching.want(wanted)
         self._served.look_for_pictures_in(wanted.picture_folder)
-
-    def _obey_model(self, command: LoadModel | UnloadModel) -> None:
-        match command:
-            case LoadModel():
-                self._served.load(command)
-                self._requested_at = time.monotonic()
-            case UnloadModel(until_needed):
-                self._served.set_aside(until_needed=until_needed)
 
     # Questions
 
@@ -389,25 +377,3 @@ class EngineCore:
         self._emit(ModelLoading(str(path), stage, fraction, done, total))
         if any(isinstance(c, (Shutdown, LoadModel, UnloadModel)) for c in self._deferred):
             raise LoadAbandonedError
-
-    def _unload_idle(self) -> bool:
-        """Unload the model if no request came for too long. Return True if it was unloaded."""
-        seconds = self._wanted.unload_after_s
-        if self.model is None or seconds is None:
-            return False
-        if time.monotonic() - self._requested_at < seconds:
-            return False
-        self._served.set_aside(until_needed=True)
-        return True
-
-    def _release_idle(self) -> bool:
-        """Return freed memory to the machine if no request came for some seconds.
-
-        Return True if there was any. Call only while there is no idle work: it uses the buffers too.
-        """
-        if time.monotonic() - self._requested_at < self._config.release_after_s:
-            return False
-        if not freed_bytes():
-            return False
-        release_freed()
-        return True

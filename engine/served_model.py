@@ -49,7 +49,7 @@ from engine.runner.runner import Runner
 from engine.runner.speculation import make_drafter
 from engine.runner.title import TitleMaker
 from engine.serving import Serving
-from engine.types import ToolCall
+from engine.types import RequestId, ToolCall
 from engine.waiting import WaitingRequests
 
 log = logging.getLogger(__name__)
@@ -168,6 +168,12 @@ class ServedModel:
         if self.model is None:
             raise NoModelError("Tool calls can’t be read without one.")
         return self.model.calls.parse(question.text, question.tools)
+
+    def cancel(self, request_id: RequestId) -> None:
+        """Cancel a request, which may be running or waiting."""
+        if self.serving is not None:
+            self.serving.cancel(request_id)
+        self._waiting.cancel(request_id)
 
     def load_again(self) -> bool:
         """Load the model that was set aside. Return False if there is none."""
