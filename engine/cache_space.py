@@ -16,6 +16,7 @@ from typing import assert_never
 from engine.cache.disk.tier import DiskTier
 from engine.cache.prefix_cache import ANOTHER_TOKEN, PrefixCache
 from engine.cache.shares import Shares, shares_in_memory
+from engine.cache_figures import NOTHING_CACHED, CacheReport, HeldChat, HeldChats
 from engine.config import EngineConfig
 from engine.disk_space import DiskSpace
 from engine.errors import Failure, attempt
@@ -25,16 +26,12 @@ from engine.memory import MemoryWatch, cache_budget, freed_bytes, process_bytes,
 from engine.models.loader import LoadedModel
 from engine.moving import Mover
 from engine.questions import (
-    NOTHING_CACHED,
     CacheQuestion,
-    CacheReport,
     ClearDisk,
     Evict,
     EvictWhat,
     Forget,
     ForgetUnknown,
-    HeldChat,
-    HeldChats,
     MoveToDisk,
     QuestionId,
     ReportCache,

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar, cast
 
+from engine.cache_figures import CacheReport, HeldChats
 from engine.events import (
     Cancel,
     Command,
@@ -24,7 +25,6 @@ from engine.questions import (
     AnyQuestion,
     Ask,
     AwaitIdle,
-    CacheReport,
     CheckResult,
     ClearDisk,
     CountPictures,
@@ -33,7 +33,6 @@ from engine.questions import (
     EvictWhat,
     Forget,
     ForgetUnknown,
-    HeldChats,
     MakePreview,
     MakeTitle,
     MoveToDisk,

@@ -33,10 +33,10 @@ from engine.cache.disk.writer import DiskLimits
 from engine.cache.layout import Layout
 from engine.cache.prefix_cache import PrefixCache
 from engine.cache.shares import Shares
+from engine.cache_figures import CacheStatistics
 from engine.config import EngineConfig
 from engine.disk_deletion import Work, forget, with_lock
 from engine.errors import Failure, attempt
-from engine.questions import CacheStatistics
 from engine.types import ConversationId
 from engine.wanted import DiskSettings
 

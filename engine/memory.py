@@ -23,8 +23,8 @@ from typing import Protocol
 import mlx.core as mx
 import psutil
 
+from engine.cache_figures import CacheStatistics
 from engine.config import EngineConfig
-from engine.questions import CacheStatistics
 
 log = logging.getLogger(__name__)
 

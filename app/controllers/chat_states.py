@@ -7,9 +7,9 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from app.bridge.engine_bridge import EngineBridge, IdleEvent
 from app.controllers.memory_map import MemoryMap
 from app.viewmodels.chat_state import ChatState, chat_state
+from engine.cache_figures import HeldChat
 from engine.clients import ModelEvent, RequestEvent
 from engine.events import IdleStopped, IdleWorking, ModelLoaded, RequestFailed, RequestFinished
-from engine.questions import HeldChat
 from engine.types import ConversationId
 
 # Time from the first change to a report. A change of chats, an answer and its idle work then need one

@@ -9,9 +9,9 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.bridge.engine_bridge import EngineBridge
 from app.controllers.preferences import Preferences
+from engine.cache_figures import HeldChats
 from engine.clients import ModelEvent, RequestEvent
 from engine.events import ModelLoading, TextDelta
-from engine.questions import HeldChats
 from engine.types import ConversationId
 
 LOOK_MS = 500  # least time between two reports

@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.bridge.engine_bridge import EngineBridge, IdleEvent
 from app.viewmodels.statistics_line import statistics_line
+from engine.cache_figures import CacheReport
 from engine.clients import ModelEvent, RequestEvent
 from engine.events import (
     IdleStopped,
@@ -15,7 +16,6 @@ from engine.events import (
     RequestFailed,
     RequestFinished,
 )
-from engine.questions import CacheReport
 
 log = logging.getLogger(__name__)
 

@@ -14,6 +14,7 @@ from app.bridge.engine_bridge import EngineBridge
 from app.bridge.tasks import TaskLane
 from app.controllers.preferences import Preferences
 from app.store.pictures import PictureFiles
+from engine.cache_figures import CacheReport, CacheStatistics
 from engine.clients import ModelEvent, RequestEvent
 from engine.events import (
     ModelLoaded,
@@ -23,7 +24,6 @@ from engine.events import (
     RequestFinished,
     RequestStarted,
 )
-from engine.questions import CacheReport, CacheStatistics
 from engine.types import ConversationId
 
 LOOK_MS = 1000  # time between two reports while a page shows the figures

@@ -5,7 +5,8 @@ from __future__ import annotations
 from enum import Enum, auto
 
 from app.words import state as words
-from engine.questions import HeldChat, TokensCounted
+from engine.cache_figures import HeldChat
+from engine.questions import TokensCounted
 
 # Part of the branch used last, or of the next prompt, that must be cached. The rest is, for example, the text of the template
 # after an answer.

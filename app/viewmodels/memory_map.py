@@ -12,7 +12,7 @@ from app.server.known_chats import SERVER_PREFIX
 from app.viewmodels import figures
 from app.viewmodels.chat_state import ChatState, chat_state
 from app.words import memory_map as words, units
-from engine.questions import HeldChat, HeldChats
+from engine.cache_figures import HeldChat, HeldChats
 from engine.types import ConversationId
 
 _CHAT_TOKENS = 8_000  # length of the chats in which the budget is expressed

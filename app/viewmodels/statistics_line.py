@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.viewmodels import figures
 from app.words import state as words
-from engine.questions import CacheReport
+from engine.cache_figures import CacheReport
 
 
 def statistics_line(report: CacheReport) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.viewmodels import figures
 from app.words import storage as words
-from engine.questions import CacheStatistics, HeldChats
+from engine.cache_figures import CacheStatistics, HeldChats
 
 
 def memory_text(found: CacheStatistics | None) -> str:

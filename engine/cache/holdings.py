@@ -16,7 +16,7 @@ from engine.cache.hot import HotCache, KvNode, KvTree, lender
 from engine.cache.layout import Layout
 from engine.cache.radix import RadixTree
 from engine.cache.snapshot import Snapshot
-from engine.questions import CacheStatistics
+from engine.cache_figures import CacheStatistics
 from engine.types import ConversationId, num_chats
 
 

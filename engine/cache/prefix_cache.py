@@ -54,9 +54,9 @@ from engine.cache.ranking import CoverageRanking
 from engine.cache.restoring import Restorer
 from engine.cache.snapshot import Snapshot, capture
 from engine.cache.trees import evaluate
+from engine.cache_figures import CacheStatistics
 from engine.cleanup import undo_on_error
 from engine.errors import attempt
-from engine.questions import CacheStatistics
 from engine.types import ConversationId
 
 # A token id that no vocabulary contains. It stands for the unknown next token of a prompt. A match leaves

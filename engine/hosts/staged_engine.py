@@ -22,6 +22,7 @@ from queue import Empty, SimpleQueue
 
 from typing_extensions import override
 
+from engine.cache_figures import NOTHING_CACHED, CacheReport, HeldChats
 from engine.commands import EngineCommands
 from engine.config import EngineConfig
 from engine.disk_deletion import delete
@@ -51,16 +52,13 @@ from engine.hosts.hostfile import Hosts
 from engine.hosts.wire import StageSocket, WireError
 from engine.problem import Problem
 from engine.questions import (
-    NOTHING_CACHED,
     Answer,
     AnyQuestion,
     Ask,
     AwaitIdle,
-    CacheReport,
     CheckResult,
     CountPictures,
     CountTokens,
-    HeldChats,
     MakePreview,
     MakeTitle,
     MoveToDisk,

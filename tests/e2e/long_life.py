@@ -25,7 +25,7 @@ from app.controllers import read_ahead
 from app.conversation.tree import Setup
 from app.viewmodels.models import ModelPhase
 from app.widgets.commands import CommandId
-from engine.questions import CacheReport
+from engine.cache_figures import CacheReport
 from tests.fakes.real_window import RealWindow
 
 NUM_TURNS = 5  # answers per conversation in a long run

@@ -17,8 +17,8 @@ from app.conversation.tree import Setup, shown_path
 from app.viewmodels.chat_state import ChatState
 from app.viewmodels.cost import cost_line
 from app.widgets.commands import CommandId
+from engine.cache_figures import HeldChat
 from engine.events import IdleWorking
-from engine.questions import HeldChat
 from engine.types import ConversationId
 from engine.usage import PromptPlan
 from tests.fakes.engine_fixtures import TinyModel

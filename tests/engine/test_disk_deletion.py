@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from engine.cache.disk.folder import FolderInUseError, FolderLock, delete_all
+from engine.cache_figures import NOTHING_CACHED, CacheReport
 from engine.disk_deletion import delete, with_lock
 from engine.events import Answered
 from engine.problem import Problem
-from engine.questions import NOTHING_CACHED, Ask, CacheReport, ClearDisk, Forget, ReportCache
+from engine.questions import Ask, ClearDisk, Forget, ReportCache
 from engine.types import ConversationId
 from engine.unanswered import Unanswered
 from engine.wanted import DiskSettings

@@ -11,6 +11,7 @@ import pytest
 from app.cli.client import load_model
 from engine.cache import kv
 from engine.cache.trees import evaluate
+from engine.cache_figures import NOTHING_CACHED, CacheStatistics
 from engine.config import EngineConfig
 from engine.events import RequestFailed, RequestFinished, Submit
 from engine.memory import (
@@ -22,7 +23,6 @@ from engine.memory import (
     spare_bytes,
     working_set_bytes,
 )
-from engine.questions import NOTHING_CACHED, CacheStatistics
 from engine.types import ConversationId, FinishReason, ForcedReply, Request, RequestId
 from tests.fakes.asking import ask, cache_of, reply_of, user
 from tests.fakes.engine_fixtures import OpenTiny, TinyModel

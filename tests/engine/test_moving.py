@@ -8,8 +8,8 @@ from weakref import ref
 
 import pytest
 
+from engine.cache_figures import HeldChat, HeldChats
 from engine.events import Answered, ReadAhead, Shutdown, UnloadModel
-from engine.questions import HeldChat, HeldChats
 from engine.types import ConversationId, Message
 from tests.fakes.asking import ask, reply_of, submit, user
 from tests.fakes.engine_fixtures import OpenTiny

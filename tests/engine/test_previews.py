@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from engine.cache_figures import CacheStatistics
 from engine.chat.sentences import num_sentences
 from engine.commands import Asked
 from engine.config import EngineConfig
@@ -21,7 +22,7 @@ from engine.events import (
     UnloadModel,
 )
 from engine.problem import Problem
-from engine.questions import CacheStatistics, EvictWhat, Preview
+from engine.questions import EvictWhat, Preview
 from engine.runner import preview as preview_job
 from engine.runner.preview import MAX_PREVIEW_READ
 from engine.types import (

@@ -16,6 +16,7 @@ from app.cli.client import load_model
 from app.cli.player import ScriptPlayer
 from app.cli.script import parse_step
 from app.cli.step_report import StepReport
+from engine.cache_figures import HeldChat
 from engine.config import EngineConfig
 from engine.events import (
     Answered,
@@ -33,7 +34,7 @@ from engine.events import (
     Submit,
     UnloadModel,
 )
-from engine.questions import Evict, EvictWhat, Forget, HeldChat, NextPrompt
+from engine.questions import Evict, EvictWhat, Forget, NextPrompt
 from engine.types import (
     ConversationId,
     ForcedReply,

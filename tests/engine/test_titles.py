@@ -9,6 +9,7 @@ from typing import TypeGuard
 
 import pytest
 
+from engine.cache_figures import CacheStatistics
 from engine.commands import Asked
 from engine.config import EngineConfig
 from engine.events import (
@@ -22,7 +23,7 @@ from engine.events import (
     UnloadModel,
 )
 from engine.problem import Problem
-from engine.questions import CacheStatistics, NextPrompt
+from engine.questions import NextPrompt
 from engine.runner.title import MAX_TITLE_TOKENS, TitleMaker
 from engine.types import ConversationId, ForcedReply, Message, Request, RequestId, SamplingParams
 from tests.fakes.asking import ask, cache_of, reply_of, user

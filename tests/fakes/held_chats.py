@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from engine.questions import HeldChat, HeldChats, ReportChats
+from engine.cache_figures import HeldChat, HeldChats
+from engine.questions import ReportChats
 from engine.types import ConversationId
 from tests.fakes.stage import Stage
 

@@ -24,6 +24,7 @@ from app.cli.player import visible_messages
 from app.conversation.actions import Turn
 from app.conversation.tree import NodeId
 from engine.cache.prefix_cache import PrefixCache
+from engine.cache_figures import NOTHING_CACHED
 from engine.config import EngineConfig
 from engine.errors import NoModelError
 from engine.events import (
@@ -45,7 +46,6 @@ from engine.events import (
 )
 from engine.problem import Problem
 from engine.questions import (
-    NOTHING_CACHED,
     Ask,
     AwaitIdle,
     CheckResult,

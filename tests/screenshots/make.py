@@ -52,6 +52,7 @@ from app.widgets.text_window import TextWindow
 from app.widgets.transcript.rows.row import RowAction
 from app.widgets.why_window import WhyWindow
 from app.words import inspector as inspector_words
+from engine.cache_figures import NOTHING_CACHED, CacheReport
 from engine.catalog.card import ModelCard
 from engine.catalog.fit import Fit, FitVerdict, ModelMemory
 from engine.errors import ContextFullError, ModelFolderError, OutOfMemoryError
@@ -69,7 +70,7 @@ from engine.hosts.faults import before_start, not_started, silent
 from engine.hosts.hostfile import parse_hosts
 from engine.local_models import OpenedModel
 from engine.model_kinds import why_not_run
-from engine.questions import NOTHING_CACHED, CacheReport, ReportCache
+from engine.questions import ReportCache
 from engine.usage import PromptPlan
 from tests.fakes.held_chats import report_all_in_memory
 from tests.fakes.rig import DEMO, FakeCatalog, Progress, card

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from app.viewmodels.chat_state import ChatState, chat_state, counted_state
-from engine.questions import HeldChat, TokensCounted
+from engine.cache_figures import HeldChat
+from engine.questions import TokensCounted
 from engine.types import ConversationId
 
 

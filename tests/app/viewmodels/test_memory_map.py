@@ -10,7 +10,7 @@ from app.conversation.placement import FolderId
 from app.viewmodels.chat_state import ChatState
 from app.viewmodels.memory_map import Area, areas, budget_text, map_rows, selection_line, summary
 from app.words import memory_map as words
-from engine.questions import HeldChat, HeldChats
+from engine.cache_figures import HeldChat, HeldChats
 from engine.types import ConversationId
 
 

@@ -7,9 +7,10 @@ import pytest
 from app.controllers import chat_states
 from app.conversation.attachments import make_attachment
 from app.viewmodels.chat_state import ChatState
+from engine.cache_figures import HeldChat, HeldChats
 from engine.events import LoadModel
 from engine.problem import Problem
-from engine.questions import HeldChat, HeldChats, ReportChats
+from engine.questions import ReportChats
 from tests.app.conftest import MakeStage
 from tests.fakes.stage import Stage
 

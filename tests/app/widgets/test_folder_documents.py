@@ -14,8 +14,9 @@ from app.conversation.placement import FolderId
 from app.conversation.tree import Setup, shown_path
 from app.settings import Settings
 from app.viewmodels.folder_documents import DocumentState, FolderDocumentsStatus, state_bytes
+from engine.cache_figures import HeldChat, HeldChats
 from engine.events import IdleKind, IdleStopped, IdleWorking
-from engine.questions import Forget, HeldChat, HeldChats, ReportChats
+from engine.questions import Forget, ReportChats
 from engine.types import ConversationId
 from tests.app.conftest import MakeStage
 from tests.fakes.rig import FakeCatalog, card

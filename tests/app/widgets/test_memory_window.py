@@ -20,8 +20,9 @@ from app.widgets.memory_window import MemoryView, MemoryWindow
 from app.widgets.message_sheet import MessageSheet
 from app.widgets.settings_window import SettingsWindow
 from app.words import memory_map as words
+from engine.cache_figures import HeldChat, HeldChats
 from engine.events import Want
-from engine.questions import Forget, HeldChat, HeldChats, MoveToDisk, ReportChats
+from engine.questions import Forget, MoveToDisk, ReportChats
 from engine.types import ConversationId
 from tests.app.conftest import MakeStage
 from tests.fakes.pixels import pixels_of

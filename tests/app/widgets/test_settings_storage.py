@@ -15,8 +15,9 @@ from app.widgets.commands import CommandId
 from app.widgets.message_sheet import MessageSheet
 from app.widgets.settings_storage import StoragePage
 from app.widgets.settings_window import SettingsWindow
+from engine.cache_figures import NOTHING_CACHED, CacheReport
 from engine.events import ModelUnloaded
-from engine.questions import NOTHING_CACHED, CacheReport, ClearDisk, ReportCache
+from engine.questions import ClearDisk, ReportCache
 from engine.wanted import DiskSettings
 from tests.fakes.held_chats import report_all_in_memory
 from tests.fakes.stage import Stage

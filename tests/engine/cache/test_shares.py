@@ -11,8 +11,9 @@ import pytest
 
 from engine.cache.points import PointKind
 from engine.cache.shares import shares_in_memory
+from engine.cache_figures import CacheReport, HeldChat, HeldChats
 from engine.events import Shutdown
-from engine.questions import CacheReport, EvictWhat, HeldChat, HeldChats
+from engine.questions import EvictWhat
 from engine.types import ConversationId, Message
 from tests.fakes.asking import ask, cache_of, reply_of, submit, user
 from tests.fakes.cache_feeder import CacheFeeder

@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from app.cli.client import ThreadedClient, load_model
+from engine.cache_figures import NOTHING_CACHED, CacheReport
 from engine.config import EngineConfig
 from engine.events import (
     Answered,
@@ -28,7 +29,7 @@ from engine.events import (
 from engine.hosts.group import Limits
 from engine.hosts.hostfile import local_stages
 from engine.problem import Problem
-from engine.questions import NOTHING_CACHED, CacheReport, NextPrompt
+from engine.questions import NextPrompt
 from engine.types import ConversationId, FinishReason, RequestId
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.staged import LONG, StagedRig, harm, sentence_of

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from engine.cache_figures import NOTHING_CACHED, CacheReport
 from engine.config import EngineConfig
 from engine.events import (
     Answered,
@@ -26,17 +27,7 @@ from engine.events import (
 )
 from engine.hosts.wire import StageSocket, WireError, decode, encode
 from engine.problem import Problem
-from engine.questions import (
-    NOTHING_CACHED,
-    Ask,
-    CacheReport,
-    CountTokens,
-    Evict,
-    EvictWhat,
-    NextPrompt,
-    ParseCalls,
-    QuestionId,
-)
+from engine.questions import Ask, CountTokens, Evict, EvictWhat, NextPrompt, ParseCalls, QuestionId
 from engine.types import (
     Channel,
     ConversationId,
