@@ -192,8 +192,17 @@ class LocalModels:
         self._meter.config = EngineConfig(device_bytes=self._given_bytes)
         return self._meter.fit_config(config, file_bytes)
 
+    def fit_folder(self, card: ModelCard) -> Fit:
+        """Return the fit of a model on this machine.
+
+        Raises:
+            ModelFolderError: the model cannot be loaded or measured.
+        """
+        self._meter.config = EngineConfig(device_bytes=self._given_bytes)
+        return self._meter.fit_folder(card)
+
     def end_fits(self) -> None:
-        """End the process that measures fits. The next call of `fit` starts it again."""
+        """End the process that measures fits. The next measurement starts it again."""
         self._meter.close()
 
     def fit_gguf(self, header: Path) -> Fit:

@@ -16,10 +16,7 @@ from app.hub.failures import HubError
 from app.hub.process import details, repo_details
 from app.viewmodels.fit import speed_text, verdict_text
 from app.words import fit as words, models as model_words
-from engine.catalog.card import ModelCard
 from engine.catalog.fit import Fit, FitVerdict
-from engine.config import EngineConfig
-from engine.fitting import FitMeter
 from engine.local_models import LocalModels
 from engine.problem import Problem
 
@@ -31,11 +28,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace, local: LocalModels, folders: tuple[str, ...]) -> int:
     """Print the verdict. Return 1 if the model is too large."""
-    meter = FitMeter(EngineConfig())
     try:
-        fit, sees = _fit(args, local, folders, meter)
+        fit, sees = _fit(args, local, folders)
     finally:
-        meter.close()
+        local.end_fits()
     if args.json:
         print(json.dumps({**asdict(fit), "sees": sees}))
     else:
@@ -47,30 +43,24 @@ def run(args: Namespace, local: LocalModels, folders: tuple[str, ...]) -> int:
     return int(fit.verdict is FitVerdict.TOO_LARGE)
 
 
-def _fit(
-    args: Namespace, local: LocalModels, folders: tuple[str, ...], meter: FitMeter
-) -> tuple[Fit, bool]:
+def _fit(args: Namespace, local: LocalModels, folders: tuple[str, ...]) -> tuple[Fit, bool]:
     """Return the fit of a model, and True if the model sees pictures."""
     found = matching(local.installed(local.scan(folders), folders), args.model)
     card = next((model.card for model in found if model.card is not None), None)
+    if card is None and not found and is_path(args.model):
+        card = card_at(local, args.model)
     if card is not None:
-        return _fit_card(card, meter)
+        return local.fit_folder(card), card.sees
     if found:
         raise ProblemError(Problem(title=words.IS_GGUF, cause="", advice=words.IMPORT_FIRST))
-    if is_path(args.model):
-        return _fit_card(card_at(local, args.model), meter)
-    return _fit_repository(args.model, args.mirror, meter)
+    return _fit_repository(args.model, args.mirror, local)
 
 
-def _fit_card(card: ModelCard, meter: FitMeter) -> tuple[Fit, bool]:
-    return meter.fit_folder(card), card.sees
-
-
-def _fit_repository(repo_id: str, mirror: str, meter: FitMeter) -> tuple[Fit, bool]:
+def _fit_repository(repo_id: str, mirror: str, local: LocalModels) -> tuple[Fit, bool]:
     try:
         found = repo_details(details(repo_id, endpoint=mirror).run())
     except HubError as error:
         raise ProblemError(error.problem) from error
     if not found.config:
         raise ProblemError(Problem(title=words.NO_WEIGHTS, cause="", advice=words.MLX_FORMAT))
-    return meter.fit_config(found.config, found.weight_bytes), found.found.sees
+    return local.fit(found.config, found.weight_bytes), found.found.sees

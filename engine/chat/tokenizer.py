@@ -81,10 +81,6 @@ class ChatTokenizer:
         self._encode_text = BoundedCache(encoder.encode_text, len, _TEXTS_BYTES)
         self._encode_run = BoundedCache(encoder.encode_run, len, _RUNS_BYTES)
 
-    def has_control(self, text: str) -> bool:
-        """Return True if `encode_template` would find a control token in text."""
-        return self._control.search(text) is not None
-
     def split_control(self, text: str) -> list[str]:
         """Cut text before each control token and return the parts.
 

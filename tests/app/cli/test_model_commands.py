@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from typing_extensions import override
 
-from app.cli import model_fit
 from app.cli.main import run
 from engine.config import EngineConfig
 from engine.fitting import FitMeter
@@ -49,7 +48,7 @@ def one_meter(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     def kept_meter(_config: EngineConfig) -> FitMeter:
         return meter
 
-    monkeypatch.setattr(model_fit, "FitMeter", kept_meter)
+    monkeypatch.setattr("engine.local_models.FitMeter", kept_meter)
     yield
     FitMeter.close(meter)
 
