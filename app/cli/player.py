@@ -299,7 +299,7 @@ class ScriptPlayer:
         self._client.read_ahead(draft)
 
     def _plan(self, conv: Conversation, step: GeneratingStep) -> Turn:
-        ids = TurnIds(user=NodeId(self._new_id()), reply=NodeId(self._new_id()))
+        ids = TurnIds.new(self._new_id)
         match step:
             case Send(text=text):
                 return plan_send(conv, text, ids, now=0.0)

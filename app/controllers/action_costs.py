@@ -14,7 +14,14 @@ from app.controllers.models import ModelsController
 from app.controllers.reading_rate import ReadingRate
 from app.controllers.requests import counted_regenerate, turn_without_draft
 from app.controllers.turns import Turns
-from app.conversation.tree import Conversation, NodeId, Setup, has_messages, show_version, versions
+from app.conversation.tree import (
+    Conversation,
+    NodeId,
+    Setup,
+    has_messages,
+    neighbour_version,
+    show_version,
+)
 from app.viewmodels.chat_state import counted_state
 from app.viewmodels.cost import chat_line, cost_line
 from engine.commands import Asked
@@ -76,11 +83,10 @@ class ActionCosts(QObject):
         conversation = self._desk.get(chat)
         if node_id not in conversation.nodes:
             return
-        siblings = versions(conversation, node_id)
-        index = siblings.index(node_id) + step
-        if 0 <= index < len(siblings):
+        neighbour = neighbour_version(conversation, node_id, step)
+        if neighbour is not None:
             use = partial(self._tell_cost, tell)
-            self._ask_next(use, show_version(conversation, siblings[index]))
+            self._ask_next(use, show_version(conversation, neighbour))
 
     def of_setup(self, chat: ConversationId, setup: Setup, tell: Tell) -> None:
         """Tell the cost of the next message with other options."""

@@ -14,9 +14,8 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from app.bridge.engine_bridge import EngineBridge, IdleEvent
-from app.controllers.chat import ChatController
-from app.controllers.chat_steps import Files, Revert
 from app.controllers.desk import Desk
+from app.controllers.draft_files import DraftFiles, Revert
 from app.controllers.file_openings import FileOpenings
 from app.controllers.library import LibraryController
 from app.controllers.models import ModelsController
@@ -25,6 +24,7 @@ from app.controllers.requests import is_far_too_long, next_turn
 from app.conversation.attachments import (
     AttachedPicture,
     Attachment,
+    Files,
     chosen_pages,
     first_part,
     lacking_pages,
@@ -92,7 +92,7 @@ class AttachmentsController(QObject):
         desk: Desk,
         models: ModelsController,
         library: LibraryController,
-        chat: ChatController,
+        drafts: DraftFiles,
         openings: FileOpenings,
         origin: Origin,
     ) -> None:
@@ -101,7 +101,7 @@ class AttachmentsController(QObject):
         self._desk = desk
         self._models = models
         self._library = library
-        self._chat = chat
+        self._drafts = drafts
         self._origin = origin
         self._openings = openings
         self._facts = models.status.facts
@@ -307,7 +307,7 @@ class AttachmentsController(QObject):
         revert: Revert | None = None,
         name: str = undo_words.SHORTEN_FILE,
     ) -> None:
-        self._chat.set_attachments(conversation_id, files, revert=revert, name=name)
+        self._drafts.set(conversation_id, files, revert=revert, name=name)
 
     def _cut(self, *, undoes: bool = False) -> None:
         """Cut the longest file once. If the prompt is then still too long, it is cut again."""

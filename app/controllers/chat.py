@@ -27,13 +27,14 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal
 
-from app.controllers.chat_steps import ChatSteps, Files, Revert
+from app.controllers.chat_steps import ChatSteps
 from app.controllers.desk import Desk, Unsent
 from app.controllers.models import ModelsController
 from app.controllers.origin import Origin
 from app.controllers.queued_messages import QueuedMessages
+from app.controllers.queued_versions import QueuedVersions
 from app.controllers.refusal import Refusal
-from app.controllers.requests import problem_with
+from app.controllers.turn_starter import TurnStarter
 from app.controllers.turns import Turns
 from app.controllers.undo import UndoList
 from app.conversation.actions import (
@@ -44,8 +45,8 @@ from app.conversation.actions import (
     plan_regenerate,
     plan_send,
 )
-from app.conversation.answers import check_answers_differ, with_answers, with_setup
-from app.conversation.attachments import Attachment
+from app.conversation.answers import plan_ask_again
+from app.conversation.attachments import Files
 from app.conversation.branching import can_rewrite, rewrite_reply
 from app.conversation.deletion import can_delete, delete_message, num_shown_from
 from app.conversation.forks import branch_top, is_in_tree, num_from
@@ -55,20 +56,16 @@ from app.conversation.tree import (
     Conversation,
     NodeId,
     Setup,
+    neighbour_version,
     path_to,
-    set_draft_attachments,
     set_system_prompt,
     set_without_documents,
     show_branch,
-    show_version,
     shown_path,
     versions,
 )
 from app.words import undo as undo_words
-from engine.errors import EngineError
 from engine.types import ConversationId
-
-Plan = Callable[[Conversation], Turn]
 
 
 class ChatController(QObject):
@@ -111,26 +108,29 @@ class ChatController(QObject):
         super().__init__()
         self._desk = desk
         self._turns = turns
-        self._models = models
         self._origin = origin
         # Returns False if the user must choose a model before an answer. The window sets it.
-        self.may_begin: Callable[[ConversationId], bool] = _always
+        self.may_begin: Callable[[ConversationId], bool] = lambda _chat: True
         # Returns the turn of an edit, which may begin with a preview. Previews sets it.
-        self.begin_edit: Callable[[Turn], Turn] = _unchanged
+        self.begin_edit: Callable[[Turn], Turn] = lambda turn: turn
         # The files of messages in editors, if they are not those of the message. See EditedFiles.
         self.edited_files: dict[NodeId, Files] = {}
-        self._steps = ChatSteps(desk, turns, undo, self.apply, self.restored.emit, self.failed.emit)
-        # Before _drop_empty_version is connected: a queued message must not follow the version before.
-        self._queue = QueuedMessages(desk, turns, self._send, self._drop_empty_version)
+
+        def may_begin(chat: ConversationId) -> bool:
+            return self.may_begin(chat)  # the function at the time of the call
+
+        self._starter = TurnStarter(desk, turns, models, origin, may_begin, self.refused.emit)
+        self._steps = ChatSteps(desk, turns, undo, origin, self.apply)
+        self._steps.restored.connect(self.restored)
+        self._steps.failed.connect(self.failed)
+        drop_empty_version = self._steps.drop_empty_version
+        # Before drop_empty_version is connected: a queued message must not follow the version before.
+        self._queue = QueuedMessages(desk, turns, self._send, drop_empty_version)
         self._queue.changed.connect(self.queue_changed)
         self._queue.returned.connect(self._on_returned)
-        # Stopped replies for which the user has requested another version before they have ended.
-        # Value: the reply, and the number of answers.
-        self._again: dict[ConversationId, tuple[NodeId, int]] = {}
-        turns.stop_requested.connect(self._on_stop_requested)
         turns.refused.connect(self._on_turn_refused)
-        turns.activity_changed.connect(self._drop_empty_version)
-        turns.activity_changed.connect(self._regenerate_stopped)
+        turns.activity_changed.connect(drop_empty_version)
+        self._queued_versions = QueuedVersions(desk, turns, self._regenerate)
 
     def send(self, conversation_id: ConversationId, text: str, *, answers: int = 1) -> bool:
         """Add a message and request its answer; queue the message if another answer is running.
@@ -156,42 +156,19 @@ class ChatController(QObject):
         """Return the message that waits for the end of the running answer; empty if none does."""
         return self._desk.queued(conversation_id)
 
-    def set_attachments(
-        self,
-        conversation_id: ConversationId,
-        files: Files,
-        *,
-        revert: Revert | None = None,
-        name: str = "",
-    ) -> None:
-        """Replace the files of the draft.
-
-        name: name of the change for the command Undo.
-        revert: function that gets the files of the draft at the time of the undo, and returns them
-            without this change. None if the user cannot undo it.
-        """
-        if revert is not None:
-            self._steps.note_files(name, conversation_id, revert)
-        self.apply(set_draft_attachments(self._desk.get(conversation_id), files))
-
     def _send(
         self, conversation_id: ConversationId, message: Unsent, draft: Unsent, answers: int
     ) -> bool:
         """Start turns with a new message. `draft` becomes the conversation's draft."""
-        ids, now = self._new_ids(), self._origin.now()
+        ids, now = TurnIds.new(self._origin.new_id), self._origin.now()
 
         def plan(current: Conversation) -> Turn:
             current = replace(current, draft_attachments=message.files)
             turn = plan_send(current, message.text, ids, now=now)
-            conversation = replace(
-                turn.conversation,
-                draft=draft.text,
-                draft_attachments=draft.files,
-                draft_was_sent=False,
-            )
-            return replace(turn, conversation=conversation)
+            left = replace(turn.conversation, draft=draft.text, draft_attachments=draft.files)
+            return replace(turn, conversation=replace(left, draft_was_sent=False))
 
-        has_begun = self._begin(conversation_id, message.text, plan, message.files, answers)
+        has_begun = self._starter.start(conversation_id, message.text, plan, message.files, answers)
         replies = self._turns.replies_in(conversation_id)  # empty if the turns were refused at once
         if answers > 1 and replies and has_begun:
             self._steps.note_answers(conversation_id, replies)
@@ -199,28 +176,11 @@ class ChatController(QObject):
             self.sent.emit(conversation_id, ids.user)
         return has_begun
 
-    def send_again(self, conversation_id: ConversationId, message: Unsent, draft: Unsent) -> bool:
-        """Send a message like send(). `draft` is the rest of the composer, which stays there."""
-        before = self._desk.get(conversation_id)
-        self._desk.save(replace(before, draft_attachments=message.files))
-        if not self.send(conversation_id, message.text):
-            self._desk.save(before)
-            return False
-        self.apply(
-            replace(
-                self._desk.get(conversation_id), draft=draft.text, draft_attachments=draft.files
-            )
-        )
-        return True
-
     def _on_turn_refused(self, refusal: Refusal) -> None:
         """Report the refusal. The queued message is a part of it, unless it was sent after a stop."""
         self._steps.forget_version(refusal.conversation_id)
         self.refused.emit(refusal)
         self._queue.note_refusal(refusal.conversation_id)
-
-    def _drop_empty_version(self, conversation_id: ConversationId) -> None:
-        self._steps.drop_empty_version(conversation_id, now=self._origin.now())
 
     def _on_returned(self, conversation_id: ConversationId, text: str) -> None:
         self.refused.emit(Refusal(conversation_id, text, None))
@@ -230,7 +190,7 @@ class ChatController(QObject):
         conversation_id: ConversationId,
         node_id: NodeId,
         text: str,
-        attachments: tuple[Attachment, ...] | None = None,
+        attachments: Files | None = None,
     ) -> bool:
         """Add a new version of a user message, with this text, and request its answer.
 
@@ -238,8 +198,8 @@ class ChatController(QObject):
         """
         if attachments is None:
             attachments = self.edited_files.get(node_id)
-        ids, now = self._new_ids(), self._origin.now()
-        has_begun = self._begin(
+        ids, now = TurnIds.new(self._origin.new_id), self._origin.now()
+        has_begun = self._starter.start(
             conversation_id,
             text,
             lambda current: self.begin_edit(
@@ -263,9 +223,23 @@ class ChatController(QObject):
             show.
         """
         if self._turns.is_stopping(conversation_id):
-            self._again[conversation_id] = reply_id, answers
+            self._queued_versions.add(conversation_id, reply_id, answers)
             return True
-        return self._regenerate(conversation_id, reply_id, undo_words.REGENERATE, answers=answers)
+        return self._regenerate(conversation_id, reply_id, answers)
+
+    def _regenerate(self, conversation_id: ConversationId, reply_id: NodeId, answers: int) -> bool:
+        new_id, now = NodeId(self._origin.new_id()), self._origin.now()
+        has_begun = self._starter.start(
+            conversation_id,
+            "",
+            lambda current: plan_regenerate(current, reply_id, new_id, now=now),
+            answers=answers,
+        )
+        if has_begun:
+            replies = self._turns.replies_in(conversation_id) or (new_id,)
+            name = undo_words.REGENERATE
+            self._steps.note_turn(name, conversation_id, before=reply_id, after=replies)
+        return has_begun
 
     def ask_again(
         self,
@@ -279,40 +253,18 @@ class ChatController(QObject):
 
         system_prompt: the system prompt for this version; None for that of the conversation.
         """
-        has_begun = self._regenerate(
+        new_id, now = NodeId(self._origin.new_id()), self._origin.now()
+        has_begun = self._starter.start(
             conversation_id,
-            reply_id,
-            undo_words.ASK_AGAIN,
-            setup=setup,
-            system_prompt=system_prompt,
+            "",
+            lambda current: plan_ask_again(
+                current, reply_id, new_id, setup, system_prompt, now=now
+            ),
         )
         if has_begun:
+            name = undo_words.ASK_AGAIN
+            self._steps.note_turn(name, conversation_id, before=reply_id, after=(new_id,))
             self.asked_again.emit(conversation_id, reply_id)
-        return has_begun
-
-    def _regenerate(
-        self,
-        conversation_id: ConversationId,
-        reply_id: NodeId,
-        name: str,
-        *,
-        answers: int = 1,
-        setup: Setup | None = None,
-        system_prompt: str | None = None,
-    ) -> bool:
-        new_id, now = self._new_node(), self._origin.now()
-
-        def plan(current: Conversation) -> Turn:
-            asked = current
-            if system_prompt is not None:
-                asked = set_system_prompt(current, system_prompt)
-            turn = plan_regenerate(asked, reply_id, new_id, now=now)
-            return turn if setup is None else with_setup(turn, setup, current)
-
-        has_begun = self._begin(conversation_id, "", plan, answers=answers)
-        if has_begun:
-            replies = self._turns.replies_in(conversation_id) or (new_id,)
-            self._steps.note_turn(name, conversation_id, before=reply_id, after=replies)
         return has_begun
 
     def pick(self, conversation_id: ConversationId, reply_id: NodeId) -> None:
@@ -327,29 +279,6 @@ class ChatController(QObject):
         """Stop one of several running answers; keep its text so far."""
         self._turns.stop_reply(reply_id)
 
-    def _on_stop_requested(self, conversation_id: ConversationId) -> None:
-        self._again.pop(conversation_id, None)
-
-    def _regenerate_stopped(self, conversation_id: ConversationId) -> None:
-        """Request the version that regenerate() has put off, unless a message was sent since.
-
-        Do nothing if the turn was refused: its message is in the composer again.
-        """
-        if self._turns.is_stopping(conversation_id):
-            return
-        reply_id, answers = self._again.pop(conversation_id, (None, 1))
-        # A chat that was left may be closed once its answer has ended.
-        if reply_id is None or self._turns.is_quitting or conversation_id not in self._desk:
-            return
-        conversation = self._desk.get(conversation_id)
-        reply = conversation.nodes.get(reply_id)
-        if reply is None:
-            return
-        # The reply itself, or the version before it: a new version without text was removed.
-        shown = shown_path(conversation)[-1]
-        if shown.parent == reply.parent:
-            self.regenerate(conversation_id, shown.node_id, answers=answers)
-
     def resume(self, conversation_id: ConversationId, reply_id: NodeId) -> bool:
         """Request the rest of a reply that was cut off.
 
@@ -357,7 +286,7 @@ class ChatController(QObject):
         this action.
         """
         before, now = self._desk.get(conversation_id).nodes[reply_id], self._origin.now()
-        has_begun = self._begin(
+        has_begun = self._starter.start(
             conversation_id, "", lambda current: plan_continue(current, reply_id, now=now)
         )
         if has_begun and self._desk.get(conversation_id).nodes[reply_id] is not before:
@@ -373,7 +302,7 @@ class ChatController(QObject):
         is_running = self._turns.live_in(conversation_id) is not None
         if is_running or not text.strip() or not can_rewrite(conversation, reply_id):
             return False
-        new_id, now = self._new_node(), self._origin.now()
+        new_id, now = NodeId(self._origin.new_id()), self._origin.now()
         self.apply(rewrite_reply(conversation, reply_id, text, new_id, now=now))
         name = undo_words.EDIT_ANSWER
         self._steps.note_version(name, conversation_id, before=reply_id, after=new_id)
@@ -387,7 +316,8 @@ class ChatController(QObject):
         """
         conversation = self._desk.get(conversation_id)
         if can_delete(conversation, node_id):
-            self._delete(conversation, node_id, num_shown_from(conversation, node_id))
+            count = num_shown_from(conversation, node_id)
+            self._delete(conversation, node_id, count, undo_words.DELETE_MESSAGE)
 
     def prune(self, conversation_id: ConversationId, node_id: NodeId) -> None:
         """Delete the messages that only branches through this message contain. See delete()."""
@@ -397,10 +327,10 @@ class ChatController(QObject):
             count = num_from(conversation, top)
             self._delete(conversation, top, count, undo_words.DELETE_BRANCH)
 
-    def _delete(self, before: Conversation, node_id: NodeId, count: int, name: str = "") -> None:
+    def _delete(self, before: Conversation, node_id: NodeId, count: int, name: str) -> None:
         if self._turns.live_in(before.conversation_id) is None:
             self.apply(delete_message(before, node_id, now=self._origin.now()))
-            undo = self._steps.note_deletion(before, node_id, self._origin.now, name)
+            undo = self._steps.note_deletion(before, node_id, name)
             self.deleted.emit(count, undo)
 
     def stop(self, conversation_id: ConversationId) -> None:
@@ -415,13 +345,9 @@ class ChatController(QObject):
 
         Do nothing if there is no such version.
         """
-        conversation = self._desk.get(conversation_id)
-        siblings = versions(conversation, node_id)
-        index = siblings.index(node_id) + step
-        if 0 <= index < len(siblings):
-            self.apply(show_version(conversation, siblings[index]))
-            name = undo_words.show_version(index + 1)
-            self._steps.note_version(name, conversation_id, before=node_id, after=siblings[index])
+        neighbour = neighbour_version(self._desk.get(conversation_id), node_id, step)
+        if neighbour is not None:
+            self.show_branch(conversation_id, neighbour)
 
     def show_branch(self, conversation_id: ConversationId, node_id: NodeId) -> None:
         """Show the branch of a message.
@@ -467,50 +393,3 @@ class ChatController(QObject):
         """Save a change that needs no answer, and let read_ahead.py read the new prompt ahead."""
         self._desk.save(retitled(conversation))
         self.next_turn_changed.emit(conversation.conversation_id)
-
-    def _begin(
-        self,
-        conversation_id: ConversationId,
-        text: str,
-        plan: Plan,
-        files: Files = (),
-        answers: int = 1,
-    ) -> bool:
-        """Make the plan from the current conversation and start its turn, or several of it.
-
-        `plan` is called at most once, before this call returns. It may raise an EngineError, for
-        example because the message is empty. `text` is the user's text, for a later Refusal, and `files`
-        are the attachments that return to the composer with it.
-        """
-        is_live = self._turns.live_in(conversation_id) is not None
-        if is_live or not self.may_begin(conversation_id):
-            return False
-        status = self._models.status
-        try:
-            turn = plan(self._desk.get(conversation_id))
-            turns = with_answers(turn, [self._new_node() for _ in range(1, answers)])
-            if answers > 1:
-                facts = status.facts
-                check_answers_differ(turn.conversation.setup, facts and facts.default_sampling)
-        except EngineError as error:
-            self.refused.emit(Refusal(conversation_id, "", error.problem))
-            return False
-        if status.facts is None and not status.will_be_ready:
-            self.refused.emit(Refusal(conversation_id, "", problem_with(status)))
-            return False
-        self._turns.start_turns(turns, text, files)
-        return True
-
-    def _new_ids(self) -> TurnIds:
-        return TurnIds(user=self._new_node(), reply=self._new_node())
-
-    def _new_node(self) -> NodeId:
-        return NodeId(self._origin.new_id())
-
-
-def _always(_conversation_id: ConversationId) -> bool:
-    return True
-
-
-def _unchanged(turn: Turn) -> Turn:
-    return turn

@@ -1,32 +1,29 @@
-"""The changes of messages and files that the user can undo and redo. Main thread."""
+"""The changes of messages that the user can undo and redo. Main thread."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from PySide6.QtCore import QObject, Signal
+
 from app.controllers.desk import Desk
+from app.controllers.origin import Origin
 from app.controllers.turns import Turns
 from app.controllers.undo import UndoList
 from app.conversation.actions import empty_versions, is_empty_reply
-from app.conversation.attachments import Attachment
 from app.conversation.deletion import can_delete, delete_message, restore_message
 from app.conversation.forks import version_on_show
 from app.conversation.tree import (
     Conversation,
     NodeId,
-    set_draft_attachments,
     show_branch,
     show_version,
     shown_path,
 )
-from app.words import problems as words, undo as undo_words
+from app.words import problems as words
 from engine.errors import UserFixableError
-from engine.problem import Problem
 from engine.types import ConversationId
-
-Files = tuple[Attachment, ...]
-Revert = Callable[[Files], Files]
 
 
 class AnswerRunningError(UserFixableError):
@@ -47,24 +44,27 @@ class _NewVersions:
     )
 
 
-class ChatSteps:
+class ChatSteps(QObject):
     """Adds changes to the undo list. ChatController makes a change first, then notes it here."""
+
+    # argument: ConversationId of a conversation in which a deleted message was restored
+    restored = Signal(object)
+    failed = Signal(object)  # argument: a Problem
 
     def __init__(
         self,
         desk: Desk,
         turns: Turns,
         undo: UndoList,
+        origin: Origin,
         apply: Callable[[Conversation], None],
-        on_restored: Callable[[ConversationId], object],
-        on_error: Callable[[Problem], None],
     ) -> None:
+        super().__init__()
         self._desk = desk
         self._turns = turns
         self._undo = undo
+        self._origin = origin
         self._apply = apply
-        self._on_restored = on_restored
-        self._on_error = on_error
         # The versions that the last turns of a conversation added.
         self._new_versions: dict[ConversationId, _NewVersions] = {}
 
@@ -119,7 +119,7 @@ class ChatSteps:
         if new is not None and nodes.keys().isdisjoint(new.node_ids):
             self._drop_undo(new)
 
-    def drop_empty_version(self, conversation_id: ConversationId, *, now: float) -> None:
+    def drop_empty_version(self, conversation_id: ConversationId) -> None:
         """Delete versions of a reply that were stopped before their first word, and their undo.
 
         The version before is on show again, unless the user has chosen another one. If that is empty,
@@ -137,7 +137,7 @@ class ChatSteps:
             shown = version_on_show(conversation, conversation.nodes[kept].parent)
             left = conversation
             for one in gone:
-                left = delete_message(left, one, now=now)
+                left = delete_message(left, one, now=self._origin.now())
             self._apply(show_version(left, kept if shown in gone or shown is None else shown))
             if kept not in new.node_ids or new.before in gone:
                 self._drop_undo(new)
@@ -151,7 +151,7 @@ class ChatSteps:
             self._undo.drop(new.undo, drops_redo=True)
 
     def note_deletion(
-        self, before: Conversation, node_id: NodeId, now: Callable[[], float], name: str = ""
+        self, before: Conversation, node_id: NodeId, name: str
     ) -> Callable[[], object]:
         """Note that a message was deleted. Undo restores it, unless an answer is running.
 
@@ -163,44 +163,18 @@ class ChatSteps:
 
         def restore(conversation: Conversation) -> None:
             self._apply(restore_message(conversation, node_id, is_shown=was_shown))
-            self._on_restored(conversation_id)
+            self.restored.emit(conversation_id)
 
         def delete(conversation: Conversation) -> None:
             if conversation.nodes[node_id].deleted_at is None and can_delete(conversation, node_id):
-                self._apply(delete_message(conversation, node_id, now=now()))
+                now = self._origin.now()
+                self._apply(delete_message(conversation, node_id, now=now))
 
         return self._undo.add(
-            name or undo_words.DELETE_MESSAGE,
+            name,
             lambda: self._open_unless_running(conversation_id, restore, words.MESSAGES_COME_BACK),
             conversation_id,
             redo=lambda: self._open_unless_running(conversation_id, delete, words.MESSAGES_DELETED),
-        )
-
-    def note_files(self, name: str, conversation_id: ConversationId, revert: Revert) -> None:
-        """Note a change of the draft's files.
-
-        revert: function that gets the files of the draft at the time of the undo, and returns them
-            without this change.
-        """
-        before: Files = ()
-        reverted: Files = ()
-
-        def put_back(conversation: Conversation) -> None:
-            nonlocal before, reverted
-            before = conversation.draft_attachments
-            reverted = revert(before)
-            self._apply(set_draft_attachments(conversation, reverted))
-
-        def put_again(conversation: Conversation) -> None:
-            known = (*before, *reverted)
-            newer = (one for one in conversation.draft_attachments if one not in known)
-            self._apply(set_draft_attachments(conversation, (*before, *newer)))
-
-        self._undo.add(
-            name,
-            lambda: self._open(conversation_id, put_back),
-            conversation_id,
-            redo=lambda: self._open(conversation_id, put_again),
         )
 
     def _show(self, conversation: Conversation, node_ids: tuple[NodeId, ...]) -> None:
@@ -215,14 +189,14 @@ class ChatSteps:
     ) -> bool:
         """Act on a conversation. Report `cause` and return False if it has a running answer."""
         if self._turns.live_in(conversation_id) is not None:
-            self._on_error(AnswerRunningError(cause).problem)
+            self.failed.emit(AnswerRunningError(cause).problem)
             return False
         self._open(conversation_id, act)
         return True
 
     def _open(self, conversation_id: ConversationId, act: Callable[[Conversation], None]) -> None:
         """Act on a conversation. Load it if necessary."""
-        self._desk.open(conversation_id, act, self._on_error)
+        self._desk.open(conversation_id, act, self.failed.emit)
 
 
 def _to_drop(conversation: Conversation, new: _NewVersions) -> tuple[list[NodeId], NodeId]:

@@ -35,6 +35,7 @@ from app.controllers.deletions import Deletions
 from app.controllers.desk import Desk
 from app.controllers.diagnostics import Diagnostics
 from app.controllers.document_files import DocumentFiles
+from app.controllers.draft_files import DraftFiles
 from app.controllers.edited_files import EditedFiles
 from app.controllers.exports import Exports
 from app.controllers.file_openings import FileOpenings
@@ -247,13 +248,14 @@ class Core(QObject):
             self.preferences,
             seams.origin,
         )
-        openings = FileOpenings(self.desk, self.chat, self.pictures, self.preferences)
+        self.draft_files = DraftFiles(self.desk, self.chat, self.undo)
+        openings = FileOpenings(self.desk, self.draft_files, self.pictures, self.preferences)
         self.attachments = AttachmentsController(
             self.bridge,
             self.desk,
             self.models,
             self.library,
-            self.chat,
+            self.draft_files,
             openings,
             seams.origin,
         )

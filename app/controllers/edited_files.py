@@ -15,10 +15,15 @@ from PySide6.QtCore import QObject, Signal
 
 from app.bridge.jobs import Job
 from app.controllers.chat import ChatController
-from app.controllers.chat_steps import Files
 from app.controllers.desk import Desk
 from app.controllers.file_openings import FileOpenings
-from app.conversation.attachments import MAX_ATTACHMENTS, MAX_CHARS, AttachedPicture, with_view
+from app.conversation.attachments import (
+    MAX_ATTACHMENTS,
+    MAX_CHARS,
+    AttachedPicture,
+    Files,
+    with_view,
+)
 from app.conversation.tree import NodeId
 from app.extraction.extractor import Extracted
 from app.settings import PictureSize

@@ -16,15 +16,15 @@ from typing import TypeVar
 from PySide6.QtCore import QObject, Signal
 
 from app.bridge.jobs import Job, JobLane
-from app.controllers.chat import ChatController
-from app.controllers.chat_steps import Files
 from app.controllers.desk import Desk
+from app.controllers.draft_files import DraftFiles
 from app.controllers.preferences import Preferences
 from app.conversation.attachments import (
     MAX_ATTACHMENTS,
     MAX_CHARS,
     AttachedPicture,
     Attachment,
+    Files,
 )
 from app.conversation.folder import FolderDocument
 from app.conversation.text import file_label
@@ -77,13 +77,13 @@ class FileOpenings(QObject):
     refused = Signal(object, object)
 
     def __init__(
-        self, desk: Desk, chat: ChatController, pictures: PictureFiles, preferences: Preferences
+        self, desk: Desk, drafts: DraftFiles, pictures: PictureFiles, preferences: Preferences
     ) -> None:
         super().__init__()
         self._pictures = pictures
         self._preferences = preferences
         self._desk = desk
-        self._chat = chat
+        self._drafts = drafts
         self._lane = JobLane("attaching")
         self._extractor = Extractor()
         self._running: list[FileOpening] = []
@@ -287,7 +287,7 @@ class FileOpenings(QObject):
                 return
             is_first = not batch.added
             batch.added.append(file)
-            self._chat.set_attachments(
+            self._drafts.set(
                 conversation_id,
                 (*files, file),
                 revert=partial(self._detach, batch) if is_first else None,

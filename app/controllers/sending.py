@@ -191,11 +191,22 @@ class UndoSend(QObject):
             return True
         self._again = sent
         try:
-            has_begun = self._chat.send_again(sent.conversation_id, sent.unsent, rest)
+            has_begun = self._send(conversation, sent.unsent, rest)
         finally:
             self._again = None
         self.draft_replaced.emit(sent.conversation_id)
         return has_begun
+
+    def _send(self, before: Conversation, message: Unsent, draft: Unsent) -> bool:
+        """Send a message with its files. `draft` is the rest of the composer, which stays there."""
+        conversation_id = before.conversation_id
+        self._desk.save(replace(before, draft_attachments=message.files))
+        if not self._chat.send(conversation_id, message.text):
+            self._desk.save(before)
+            return False
+        sent = self._desk.get(conversation_id)
+        self._chat.apply(replace(sent, draft=draft.text, draft_attachments=draft.files))
+        return True
 
     def _is_other_running(self, conversation: Conversation, node_id: NodeId) -> bool:
         """Return True if an answer is running that does not belong to a message."""

@@ -20,7 +20,7 @@ the value when a model is ready (tree.set_generation). The command line passes N
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -69,6 +69,11 @@ class TurnIds:
 
     user: NodeId
     reply: NodeId
+
+    @classmethod
+    def new(cls, new_id: Callable[[], str]) -> TurnIds:
+        """Return ids from a source of new ones."""
+        return cls(user=NodeId(new_id()), reply=NodeId(new_id()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from app.conversation.actions import Turn
+from app.conversation.actions import Turn, plan_regenerate
 from app.conversation.tree import (
     Conversation,
     MessageStatus,
     NodeId,
     Setup,
     add_nodes,
+    set_system_prompt,
     show_version,
 )
 from app.words import problems as words
@@ -54,16 +55,27 @@ def with_answers(turn: Turn, more: Sequence[NodeId]) -> tuple[Turn, ...]:
     )
 
 
-def with_setup(turn: Turn, setup: Setup, before: Conversation) -> Turn:
-    """Return a turn whose reply has other options than those of its conversation.
+def plan_ask_again(
+    conv: Conversation,
+    reply_id: NodeId,
+    new_id: NodeId,
+    setup: Setup,
+    system_prompt: str | None,
+    *,
+    now: float,
+) -> Turn:
+    """Plan a turn with a new version of a reply, generated with other options.
 
-    before: the conversation. It keeps its options and its system prompt, although the messages of the
-        turn may begin with another one.
+    The conversation keeps its own options and system prompt.
+
+    system_prompt: the system prompt for this version; None for that of the conversation.
     """
+    asked = conv if system_prompt is None else set_system_prompt(conv, system_prompt)
+    turn = plan_regenerate(asked, reply_id, new_id, now=now)
     conversation = replace(
         turn.conversation,
-        system_prompt=before.system_prompt,
-        read_system_prompt=before.read_system_prompt,
+        system_prompt=conv.system_prompt,
+        read_system_prompt=conv.read_system_prompt,
     )
     return replace(turn, conversation=conversation, setup=setup)
 

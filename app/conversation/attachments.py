@@ -110,6 +110,9 @@ class Attachment:
         return replace(self, text=text, digest=digest_of(text), part=part)
 
 
+Files = tuple[Attachment, ...]  # the files of a message or a draft, in order
+
+
 @dataclass(frozen=True, slots=True)
 class PromptText:
     """The content of a user message for the engine, and where each attachment ends in it."""

@@ -253,6 +253,13 @@ def versions(conv: Conversation, node_id: NodeId) -> tuple[NodeId, ...]:
     return conv.children[conv.nodes[node_id].parent]
 
 
+def neighbour_version(conv: Conversation, node_id: NodeId, step: int) -> NodeId | None:
+    """Return the version `step` places after a version of a message, or None. Negative: before it."""
+    siblings = versions(conv, node_id)
+    index = siblings.index(node_id) + step
+    return siblings[index] if 0 <= index < len(siblings) else None
+
+
 def show_version(conv: Conversation, node_id: NodeId) -> Conversation:
     """Show a version of a message, and the branch below it that was last on show."""
     shown = dict(conv.shown)

@@ -659,7 +659,7 @@ def attached_file(name: str, num_chars: int, *, num_pages: int | None = None) ->
 
 
 def attach(stage: Stage, *files: Attachment) -> None:
-    stage.core.chat.set_attachments(stage.current, files)
+    stage.core.draft_files.set(stage.current, files)
     stage.settle()
 
 

@@ -44,7 +44,7 @@ def _see(stage: Stage) -> None:
 
 
 def _attach(stage: Stage, number: int) -> None:
-    stage.core.chat.set_attachments(stage.current, tuple(_pictures(stage, number)))
+    stage.core.draft_files.set(stage.current, tuple(_pictures(stage, number)))
     stage.settle()
     stage.wait_until(lambda: stage.pane.view.shelves.pictures.is_idle)
 
@@ -89,7 +89,7 @@ def missing(fill: Fill, stage: Stage) -> None:
     first, second = _pictures(stage, 2)
     assert first.picture is not None
     stage.core.pictures.thumbnail(first.picture).unlink()
-    stage.core.chat.set_attachments(stage.current, (first, second))
+    stage.core.draft_files.set(stage.current, (first, second))
     stage.settle()
     stage.chat("Which is larger?", "The second one.")
     _arrived(stage)

@@ -68,7 +68,7 @@ def long_files(fill: Fill, stage: Stage) -> None:
         make_attachment(name, "pdf", "All words of the book. " * 4000, num_pages=300)
         for name in ("Encyclopedia, volume 1.pdf", "Encyclopedia, volume 2.pdf")
     )
-    stage.core.chat.set_attachments(stage.current, files)
+    stage.core.draft_files.set(stage.current, files)
     stage.settle()
     stage.wait(SHORT_MS)
 

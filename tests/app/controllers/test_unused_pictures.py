@@ -48,7 +48,7 @@ def add_files(stage: Stage, *numbers: int) -> None:
 
 def attach(stage: Stage, *numbers: int) -> None:
     files = tuple(photo(number) for number in numbers)
-    stage.core.chat.set_attachments(stage.core.library.current, files)
+    stage.core.draft_files.set(stage.core.library.current, files)
     stage.settle()
 
 

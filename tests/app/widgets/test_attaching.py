@@ -160,7 +160,7 @@ def test_chosen_pages_and_later_attaching_are_undone_one_at_a_time(
 ) -> None:
     text = "\n\n".join(marked_page(number, "Text.") for number in (1, 2))
     book = make_attachment("book.pdf", "pdf", text, num_pages=2)
-    stage.core.chat.set_attachments(stage.current, (book,))
+    stage.core.draft_files.set(stage.current, (book,))
     assert stage.core.attachments.use_pages(stage.current, [range(1, 2)]) == ""
     attach(stage, notes)
 
@@ -175,7 +175,7 @@ def test_choosing_pages_with_two_files_names_the_file(stage: Stage, notes: Path)
     text = "\n\n".join(marked_page(number, "Text. " * 12_000) for number in (1, 2))
     book = make_attachment("<b>report of 2026</b>.pdf", "pdf", text, num_pages=2)
     files = (*stage.rig.current.draft_attachments, book)
-    stage.core.chat.set_attachments(stage.current, files)
+    stage.core.draft_files.set(stage.current, files)
     stage.settle()
     QTest.mouseClick(stage.pane.long_files.second, Qt.MouseButton.LeftButton)
     (dialog,) = stage.window.findChildren(QInputDialog)
@@ -198,7 +198,7 @@ def test_chosen_pages_that_do_not_exist_are_named(stage: Stage) -> None:
         ("4, 30-40", "Page 4", "The attached text does not contain pages 30\u201340."),
         ("30", "", "The file has none of these pages."),
     ):
-        stage.core.chat.set_attachments(stage.current, (book,))
+        stage.core.draft_files.set(stage.current, (book,))
         stage.settle()
         stage.pane.long_files.second.click()
         (dialog,) = stage.window.findChildren(QInputDialog)
@@ -344,7 +344,7 @@ def test_first_part_of_a_file_that_is_far_too_long_fills_the_context(stage: Stag
         make_attachment("notes.txt", "text", "The meeting is on Monday.\n" * 40),
         make_attachment("log.txt", "text", "Sail on and on.\n" * 30_000),
     )
-    stage.rig.chat.set_attachments(stage.current, files)
+    stage.core.draft_files.set(stage.current, files)
     stage.settle()
     details = [chip.details for chip in stage.core.attachments.chips]
     assert details == ["266 tokens", "about 120,000 tokens"]
@@ -363,7 +363,7 @@ def test_first_part_of_a_file_that_is_far_too_long_fills_the_context(stage: Stag
 
 def test_row_of_chips_is_cut_if_there_are_more(stage: Stage) -> None:
     files = [make_attachment(f"{number}.txt", "text", f"Note {number}.") for number in range(12)]
-    stage.rig.chat.set_attachments(stage.current, tuple(files))
+    stage.core.draft_files.set(stage.current, tuple(files))
     stage.settle()
     chips = stage.composer.files
     bottoms = [chip.geometry().bottom() for chip in chips.chips]
@@ -373,7 +373,7 @@ def test_row_of_chips_is_cut_if_there_are_more(stage: Stage) -> None:
 
 def test_refusal_ends_with_the_first_part_of_the_file(stage: Stage) -> None:
     file = make_attachment("book.txt", "text", "Sail on and on.\n" * 9_000)
-    stage.rig.chat.set_attachments(stage.current, (file,))
+    stage.core.draft_files.set(stage.current, (file,))
     stage.type("What happens?")
     stage.engine.hold_start = True
     QTest.keyClick(stage.edit, Key.Key_Return)
@@ -392,7 +392,7 @@ def test_refusal_of_the_whole_file_is_not_shown_while_its_first_part_is_counted(
     stage: Stage,
 ) -> None:
     file = make_attachment("book.txt", "text", "Sail on and on.\n" * 9_000)
-    stage.rig.chat.set_attachments(stage.current, (file,))
+    stage.core.draft_files.set(stage.current, (file,))
     stage.type("What happens?")
     stage.wait_until(stage.pane.long_files.isVisible)
     stage.wait_until(lambda: stage.core.prompt_sizes.is_counted)
@@ -413,7 +413,7 @@ def test_estimates_of_a_file_that_is_far_too_long_are_marked_and_follow_a_sample
 ) -> None:
     stage.engine.chars_per_token = 5
     file = make_attachment("log.txt", "text", "Sail on and on.\n" * 30_000)
-    stage.rig.chat.set_attachments(stage.current, (file,))
+    stage.core.draft_files.set(stage.current, (file,))
     stage.settle()
     (chip,) = stage.core.attachments.chips
     assert chip.details == "about 96,000 tokens"

@@ -200,7 +200,7 @@ def test_files_and_a_card_leave_the_composer_whole_in_the_smallest_window(
     stage.chat("Hello", "Hi")
     stage.window.resize(640, 480)
     files = tuple(make_attachment(f"volume {n}.md", "md", "Words. " * 20) for n in (1, 2))
-    stage.core.chat.set_attachments(stage.current, files)
+    stage.core.draft_files.set(stage.current, files)
     stage.pane.notice.say(ContextFullError("It has 33,012 tokens and takes 32,768.").problem)
     pane, composer = stage.pane, stage.composer
     stage.wait_until(lambda: composer.height() >= composer.heightForWidth(composer.width()))
@@ -208,5 +208,5 @@ def test_files_and_a_card_leave_the_composer_whole_in_the_smallest_window(
     assert composer.files.verticalScrollBar().maximum() > 0
     stage.window.resize(900, 900)
     stage.wait_until(lambda: composer.files.verticalScrollBar().maximum() == 0)
-    stage.core.chat.set_attachments(stage.current, ())  # so that nothing is left to count
+    stage.core.draft_files.set(stage.current, ())  # so that nothing is left to count
     stage.settle()

@@ -51,12 +51,12 @@ def test_draft_is_to_be_read_once_its_files_are_far_too_long(
     stage.wait_until(lambda: num_asked(stage) > 0)
     stage.engine.answer(ReportChats, HeldChats())
     notes = make_attachment("notes.txt", "text", "The meeting is on Monday.\n" * 400)
-    stage.rig.chat.set_attachments(stage.current, (notes,))
+    stage.core.draft_files.set(stage.current, (notes,))
     stage.wait_until(lambda: stage.core.chat_states.of(stage.current) is ChatState.MEMORY)
     log = make_attachment("log.txt", "text", "Sail on and on.\n" * 30_000)
-    stage.rig.chat.set_attachments(stage.current, (notes, log))
+    stage.core.draft_files.set(stage.current, (notes, log))
     stage.wait_until(lambda: stage.core.chat_states.of(stage.current) is ChatState.UNREAD)
-    stage.rig.chat.set_attachments(stage.current, (notes,))
+    stage.core.draft_files.set(stage.current, (notes,))
     stage.wait_until(lambda: stage.core.chat_states.of(stage.current) is ChatState.MEMORY)
 
 

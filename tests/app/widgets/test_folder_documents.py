@@ -315,7 +315,7 @@ def test_file_that_is_too_long_beside_the_documents_has_its_own_size(stage: Stag
     core.library.new_chat(folder.folder_id)
     stage.settle()
     file = make_attachment("log.txt", "text", "line " * 60_000)
-    core.chat.set_attachments(core.library.current, (file,))
+    core.draft_files.set(core.library.current, (file,))
     stage.settle()
     (chip,) = core.attachments.chips
     assert chip.details == "75,006 tokens"

@@ -47,13 +47,13 @@ def full(stage: Stage) -> Iterator[Stage]:
     stage.send("Second")
     stage.send("Third")
     file = make_attachment("notes.md", "md", "Words. " * 20)
-    stage.core.chat.set_attachments(stage.current, (file,))
+    stage.core.draft_files.set(stage.current, (file,))
     report_all_in_memory(stage, total_bytes=3_120_000_000)
     stage.pane.notice.offer(OutOfMemoryError("8 GB were needed.").problem, "Retry", stage.settle)
     stage.window.toast.say(SENTENCE)
     stage.settle()
     yield stage
-    stage.core.chat.set_attachments(stage.current, ())  # so that nothing is left to count
+    stage.core.draft_files.set(stage.current, ())  # so that nothing is left to count
     stage.settle()
 
 

@@ -132,7 +132,7 @@ def test_line_at_the_foot_comes_back_after_reading_ahead_alone(
 def test_picker_in_an_empty_chat_has_no_number_of_the_chat_before(make_stage: MakeStage) -> None:
     stage = make_stage(catalog=FakeCatalog(cards=(DEMO, card())))
     notes = make_attachment("notes.txt", "text", "word " * 3_500)
-    stage.core.chat.set_attachments(stage.current, (notes,))
+    stage.core.draft_files.set(stage.current, (notes,))
     stage.wait_until(lambda: stage.core.prompt_sizes.num_tokens is not None)
     stage.run(CommandId.NEW_CHAT)
     assert stage.core.prompt_sizes.num_tokens is None
@@ -147,9 +147,9 @@ def test_picker_has_no_number_of_a_file_that_was_removed(
     monkeypatch.setattr(prompt_size, "COUNT_MS", 0)
     stage = make_stage(catalog=FakeCatalog(cards=(DEMO, card())))
     notes = make_attachment("notes.txt", "text", "word " * 3_500)
-    stage.core.chat.set_attachments(stage.current, (notes,))
+    stage.core.draft_files.set(stage.current, (notes,))
     sizes = stage.core.prompt_sizes
     stage.wait_until(lambda: sizes.num_tokens is not None)
-    stage.core.chat.set_attachments(stage.current, ())
+    stage.core.draft_files.set(stage.current, ())
     stage.wait_until(lambda: sizes.is_counted)
     assert sizes.num_tokens is None
