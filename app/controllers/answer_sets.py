@@ -46,7 +46,7 @@ class AnswerSets(QObject):
             if len(running) > 1:
                 self._replies[conversation_id] = running
             return
-        if running or self._turns.is_quitting:
+        if running or self._turns.ends.is_quitting:
             return
         picked = self._picked.pop(conversation_id, None)
         for number, reply_id in enumerate(self._replies.pop(conversation_id), 1):

@@ -400,7 +400,7 @@ class Core(QObject):
             written by then is lost; answers keep the text that has arrived.
         """
         until = time.monotonic() + engine_s
-        self.turns.note_quit()
+        self.turns.ends.note_quit()
         self.data_folder.cancel()
         for worker in (
             self.server,
@@ -432,7 +432,7 @@ class Core(QObject):
         self.desk.note_quit()
         self.bridge.close(max(0.0, until - time.monotonic()))
         self.idle.stop()  # the last events may have started its timer
-        self.turns.close()
+        self.turns.ends.close()
         self.desk.close()
         for kept in (self.preferences, self.reading_rate, self.time_saved):
             kept.flush()

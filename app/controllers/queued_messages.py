@@ -118,7 +118,7 @@ class QueuedMessages(QObject):
             self.withdraw(conversation_id)
 
     def _send_next(self, conversation_id: ConversationId) -> None:
-        if self._turns.is_quitting:
+        if self._turns.ends.is_quitting:
             self.withdraw(conversation_id)
             return
         unsent = self._desk.take_queued(conversation_id)

@@ -57,7 +57,7 @@ class QueuedVersions(QObject):
             return
         reply_id, answers = self._queued.pop(conversation_id, (None, 1))
         # A chat that was left may be closed once its answer has ended.
-        if reply_id is None or self._turns.is_quitting or conversation_id not in self._desk:
+        if reply_id is None or self._turns.ends.is_quitting or conversation_id not in self._desk:
             return
         conversation = self._desk.get(conversation_id)
         reply = conversation.nodes.get(reply_id)

@@ -250,11 +250,18 @@ def problem_of_pictures(turn: Turn, facts: ModelFacts) -> Problem | None:
     return UnseenPicturesError(attachments.sees_none(facts.title)).problem
 
 
-def problem_of_begun(turn: Turn, facts: ModelFacts, gone: Container[str]) -> Problem | None:
+def problem_of_turn(turn: Turn, facts: ModelFacts, gone: Container[str]) -> Problem | None:
+    """Return the reason why the loaded model can't answer a turn, or None.
+
+    `gone` are the paths of models that cannot be chosen any more.
+    """
+    return _problem_of_begun(turn, facts, gone) or problem_of_pictures(turn, facts)
+
+
+def _problem_of_begun(turn: Turn, facts: ModelFacts, gone: Container[str]) -> Problem | None:
     """Return the reason why the loaded model cannot continue the turn's reply, or None.
 
-    If the turn generates a new reply, the result is always None. `gone` are the paths of models
-    that cannot be chosen any more.
+    If the turn generates a new reply, the result is always None.
     """
     begun = _begun(turn)
     if begun is None or begun.template_hash == facts.template_hash:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QObject, QTimer
 
 from app.bridge.store_lane import StoreLane
 from app.conversation.actions import Turn
-from app.conversation.replies import fail_reply, stop_reply
+from app.conversation.replies import fail_reply, finish_reply, stop_reply
 from app.conversation.tree import Conversation, MessageStatus, NodeId, replace_node
 from app.viewmodels.live import LiveReply
 from app.viewmodels.state_line import (
@@ -22,7 +22,7 @@ from app.viewmodels.state_line import (
     Waiting,
 )
 from app.words import state as words
-from engine.events import ModelFacts
+from engine.events import ModelFacts, RequestFinished
 from engine.problem import Problem
 from engine.types import ConversationId, RequestId
 from engine.usage import PromptPlan, Usage
@@ -36,7 +36,9 @@ SAVE_MS = 500
 class RunningTurn:
     """A turn that has not ended yet. See turns.py for its states."""
 
-    request_id: RequestId
+    request_id: (
+        RequestId  # of the newest request; a turn that waits for another model gets a new one
+    )
     turn: Turn
     text: str  # the user's text, to put back into its field if the turn is refused
     live: LiveReply  # text that has arrived so far
@@ -68,12 +70,6 @@ class RunningTurn:
                 return Waiting(0, words.WAITING_FOR_MODEL)
             case _:
                 return phase
-
-    def drop_preview(self) -> None:
-        """Let the reply begin with its first token, not with a preview of another model."""
-        if self.turn.plain is not None:
-            self.turn = self.turn.plain
-            self.live = LiveReply(self.live.phase, self.turn.conversation.nodes[self.reply_id])
 
     @property
     def has_started(self) -> bool:
@@ -107,6 +103,11 @@ class RunningTurn:
             return max(0.0, self.planned.wait_ms - usage.ttft_ms)
         return (self.submitted_at - self.sent_at) * 1e3
 
+    def finished_in(self, conversation: Conversation, finished: RequestFinished) -> Conversation:
+        """Return the conversation with the reply of a request that has ended without a problem."""
+        reasoning_s = self.live.reasoning_s
+        return finish_reply(conversation, self.reply_id, finished, reasoning_s=reasoning_s)
+
     def stopped_in(self, conversation: Conversation) -> Conversation:
         """Return the conversation with the reply marked as stopped, with the text so far."""
         content, reasoning = self.live.content, self.live.reasoning
@@ -124,6 +125,15 @@ class RunningTurn:
         generation = replace(node.generation, was_quit=True)
         return replace_node(conversation, replace(node, generation=generation))
 
+    def without_preview_in(self, conversation: Conversation, plain: Turn) -> Conversation:
+        """Return the conversation with an empty reply, which another model will write from its start.
+
+        plain: the turn without the preview of the model before.
+        """
+        self.turn, empty = plain, plain.conversation.nodes[self.reply_id]
+        self.live = LiveReply(self.live.phase, empty)
+        return replace_node(conversation, empty)
+
     def failed_in(self, conversation: Conversation, problem: Problem) -> Conversation:
         """Return the conversation with the reply marked as failed, with the text so far."""
         content, reasoning = self.live.content, self.live.reasoning
@@ -132,11 +142,16 @@ class RunningTurn:
         )
 
 
+def turns_of(running: Iterable[RunningTurn], conversation_id: ConversationId) -> list[RunningTurn]:
+    """Return those running turns that are of a conversation."""
+    return [one for one in running if one.conversation_id == conversation_id]
+
+
 class TextSaver(QObject):
     """Saves the new text of the running turns every SAVE_MS, between start() and stop()."""
 
     def __init__(self, store: StoreLane, turns: Collection[RunningTurn], parent: QObject) -> None:
-        """Create a saver. `turns` is a view of the running turns, which changes with them."""
+        """Create a saver. `turns` are the running turns, and change with them."""
         super().__init__(parent)
         self._store = store
         self._turns = turns

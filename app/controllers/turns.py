@@ -13,21 +13,13 @@ one of three states. The fields `facts` and `planned` of RunningTurn tell them a
                                                                 another model is chosen
     started    set    set      the engine prefills and decodes  ended: finished, stopped or failed
 
-However a started turn ends, its reply stays in the conversation with the text so far. A refused
-turn is removed from the conversation. Its text returns to the composer, and so does the message that
-is queued behind it. The text of an edited message returns to the editor of that message. When the app
-quits, it returns to the composer too, because the text of an editor is not stored.
-
 desk.py calls a started turn "accepted". Before that, the desk stores only the text of the turn, as part
 of the conversation's draft.
 
 Several turns of a conversation can run at once: they answer the same message, and their replies are
-versions of one reply. The engine reads the prompt once, for the first of them. If one of them ends
-before it has started, and others are running or have started, only its reply leaves the conversation.
-The text returns to the composer if none of them has started.
+versions of one reply. The engine reads the prompt once, for the first of them.
 
-`_end` and `_refuse` remove a turn from `_running`, so that the conversation can have a next turn,
-and then emit activity_changed.
+turn_ends.py has what becomes of a turn that ends or is refused.
 """
 
 from __future__ import annotations
@@ -40,26 +32,24 @@ from PySide6.QtCore import QObject, Signal
 
 from app.bridge.engine_bridge import EngineBridge
 from app.bridge.store_lane import StoreLane
-from app.controllers.desk import Desk, join_texts
+from app.controllers.desk import Desk
 from app.controllers.models import ModelsController
 from app.controllers.origin import Origin
 from app.controllers.preferences import Preferences
-from app.controllers.refusal import Refusal, RefusedEdit
 from app.controllers.requests import (
     generation_of,
     make_request,
-    problem_of_begun,
-    problem_of_pictures,
+    problem_of_turn,
     problem_with,
 )
-from app.controllers.running_turn import RunningTurn, TextSaver
+from app.controllers.running_turn import RunningTurn, TextSaver, turns_of
+from app.controllers.turn_ends import TurnEnds
 from app.controllers.wait_lines import WaitLines
 from app.conversation.actions import Turn
-from app.conversation.attachments import Attachment
-from app.conversation.deletion import can_delete, delete_message
+from app.conversation.attachments import Files
 from app.conversation.forks import version_on_show
-from app.conversation.replies import finish_reply, set_generation
-from app.conversation.tree import Conversation, NodeId, replace_node
+from app.conversation.replies import set_generation
+from app.conversation.tree import NodeId
 from app.viewmodels.live import LiveReply
 from app.viewmodels.models import waiting_phase
 from app.viewmodels.state_line import Phase, Reading, Stopping, Waiting
@@ -89,14 +79,9 @@ class Turns(QObject):
     activity_changed = Signal(object)
     stop_requested = Signal(object)  # argument: ConversationId; its turn is about to be stopped
     rate_changed = Signal(object)  # argument: ConversationId; its decoding speed may have changed
-    # argument: ConversationId of a conversation whose started turns have ended, at least one with a
-    # complete or failed reply. Not emitted if all requests were cancelled, by the user or by a change
-    # of the model.
-    answered = Signal(object)
+    answered = Signal(object)  # see TurnEnds
     time_saved = Signal(float)  # argument: milliseconds of reading that an ended answer was spared
-    # argument: a Refusal. The text is already in the stored draft; ChatPane also puts it back into
-    # the composer if the conversation is on show. The text of an edit is not stored.
-    refused = Signal(object)
+    refused = Signal(object)  # see TurnEnds
 
     def __init__(
         self,
@@ -113,16 +98,16 @@ class Turns(QObject):
         self._desk = desk
         self._models = models
         self._origin = origin
-        # Key: id of the newest request of the turn. A turn that waits for another model gets a new one.
-        self._running: dict[RequestId, RunningTurn] = {}
-        # Conversations with running turns, of which one has ended with a complete or failed reply.
-        self._answered: set[ConversationId] = set()
-        self.is_quitting = False  # True after note_quit()
+        self._running: list[RunningTurn] = []
         # the milliseconds of reading that a request of a model was spared; set by Core
         self.estimate_saved: Callable[[Usage, str], float] = lambda _usage, _path: 0.0
-        running = self._running.values()
-        self._saver = TextSaver(store, running, self)
-        self.wait_lines = WaitLines(running, desk, origin.tick, self._set_phase, self)
+        self._saver = TextSaver(store, self._running, self)
+        self.wait_lines = WaitLines(self._running, desk, origin.tick, self._set_phase, self)
+        self.ends = TurnEnds(self._running, desk, origin.now)
+        self.ends.removed.connect(self._on_removed)
+        self.ends.activity_changed.connect(self.activity_changed)
+        self.ends.answered.connect(self.answered)
+        self.ends.refused.connect(self.refused)
         bridge.request_changed.connect(self._on_request_changed)
         bridge.idle_changed.connect(self.wait_lines.note_idle)
         models.status_changed.connect(self._on_status_changed)
@@ -131,18 +116,17 @@ class Turns(QObject):
     @property
     def live(self) -> dict[NodeId, LiveReply]:
         """The streamed text of each running turn, by the NodeId of its reply."""
-        return {running.reply_id: running.live for running in self._running.values()}
+        return {running.reply_id: running.live for running in self._running}
 
     @property
     def answering(self) -> set[ConversationId]:
         """The conversations that have a running turn."""
-        return {running.conversation_id for running in self._running.values()}
+        return {running.conversation_id for running in self._running}
 
     @property
     def writing(self) -> list[ConversationId]:
         """The conversations that are being answered. If the app quits, their replies are cut off."""
-        running = self._running.values()
-        return [one.conversation_id for one in running if one.has_started]
+        return [one.conversation_id for one in self._running if one.has_started]
 
     @property
     def num_writing(self) -> int:
@@ -168,21 +152,19 @@ class Turns(QObject):
 
     def replies_in(self, conversation_id: ConversationId) -> tuple[NodeId, ...]:
         """Return the nodes of all running replies of a conversation, in the order of their start."""
-        return tuple(running.reply_id for running in self._turns_of(conversation_id))
+        return tuple(running.reply_id for running in turns_of(self._running, conversation_id))
 
     def unstopped_in(self, conversation_id: ConversationId) -> tuple[NodeId, ...]:
         """Return the nodes of those running replies of a conversation that were not stopped."""
-        turns = self._turns_of(conversation_id)
+        turns = turns_of(self._running, conversation_id)
         return tuple(running.reply_id for running in turns if not running.stopped)
 
     def is_stopping(self, conversation_id: ConversationId) -> bool:
         """Return True if all turns of the conversation were stopped, and have not ended yet."""
-        turns = self._turns_of(conversation_id)
+        turns = turns_of(self._running, conversation_id)
         return bool(turns) and all(running.stopped for running in turns)
 
-    def start_turns(
-        self, turns: Sequence[Turn], text: str, files: tuple[Attachment, ...] = ()
-    ) -> None:
+    def start_turns(self, turns: Sequence[Turn], text: str, files: Files = ()) -> None:
         """Show turns, and submit them to the engine now or as soon as the model is ready.
 
         ChatController calls this. The conversation must not have a running turn. If the loaded
@@ -197,7 +179,7 @@ class Turns(QObject):
         """
         status, conversation = self._models.status, turns[0].conversation
         conversation_id = conversation.conversation_id
-        assert not self._turns_of(conversation_id), "one message is answered at a time"
+        assert not turns_of(self._running, conversation_id), "one message is answered at a time"
         for turn in turns:
             running = RunningTurn(
                 request_id=RequestId(self._origin.new_id()),
@@ -206,12 +188,12 @@ class Turns(QObject):
                 live=LiveReply(waiting_phase(status), conversation.nodes[turn.reply_id]),
                 sent_at=self._origin.tick(),
             )
-            self._running[running.request_id] = running
+            self._running.append(running)
         self._desk.pin(conversation_id)
         self._desk.hold(conversation, text, files)
         self.wait_lines.start()
         if status.facts is not None:
-            for running in self._turns_of(conversation_id):
+            for running in turns_of(self._running, conversation_id):
                 self._submit(running, status.facts)
         self.activity_changed.emit(conversation_id)
 
@@ -225,7 +207,7 @@ class Turns(QObject):
             RequestFinished    the engine had started the request, perhaps only its prefill: the
                                reply is kept with its text so far, which may be empty
         """
-        turns = self._turns_of(conversation_id)
+        turns = turns_of(self._running, conversation_id)
         if turns:
             self.stop_requested.emit(conversation_id)
             # The first turn last: the engine would read the prompt for one that follows it.
@@ -234,17 +216,17 @@ class Turns(QObject):
 
     def stop_reply(self, reply_id: NodeId) -> None:
         """Stop the turn of one reply, like stop(). Do nothing if the reply is not running."""
-        running = next((one for one in self._running.values() if one.reply_id == reply_id), None)
+        running = next((one for one in self._running if one.reply_id == reply_id), None)
         if running is None:
             return
-        if len(self._turns_of(running.conversation_id)) == 1:
+        if len(turns_of(self._running, running.conversation_id)) == 1:
             self.stop(running.conversation_id)
         else:
             self._stop(running)
 
     def _stop(self, running: RunningTurn) -> None:
         if running.facts is None:
-            self._refuse(running, None)
+            self.ends.refuse(running, None)
             return
         # The engine first ends its forward pass, which may take seconds.
         if running.live.num_tokens == 0:
@@ -254,47 +236,18 @@ class Turns(QObject):
         self.activity_changed.emit(running.conversation_id)
         self._engine.cancel(running.request_id)
 
-    def note_quit(self) -> None:
-        """Note that the app is quit, which cuts the replies off. Store them with this note at once.
-
-        The process may be killed before the engine has ended, for example by a shutdown.
-        """
-        self.is_quitting = True
-        cut_off: dict[ConversationId, Conversation] = {}
-        for running in self._running.values():
-            if running.has_started:
-                conversation_id = running.conversation_id
-                before = cut_off.get(conversation_id) or self._desk.get(conversation_id)
-                cut_off[conversation_id] = running.quit_in(running.stopped_in(before))
-        for conversation in cut_off.values():
-            self._desk.save_aside(conversation)
-
-    def close(self) -> None:
-        """End every turn and keep the text that has arrived.
-
-        Core.close() calls this after the events of the closed engine have ended most turns. Turns
-        remain that never started, or whose engine thread did not end in time.
-        """
-        self._saver.stop()
-        for running in list(self._running.values()):
-            if running.has_started:
-                self._end(running, running.stopped_in(self._desk.get(running.conversation_id)))
-            else:
-                self._refuse(running, None)
-
     def _submit(self, running: RunningTurn, facts: ModelFacts) -> None:
         """Send the request of a waiting turn, or refuse a turn that the model cannot continue."""
         conversation = self._desk.get(running.conversation_id)
-        problem = problem_of_begun(running.turn, facts, self._models.gone)
-        problem = problem or problem_of_pictures(running.turn, facts)
+        problem = problem_of_turn(running.turn, facts, self._models.gone)
         if problem is not None:
-            self._refuse(running, problem)
+            self.ends.refuse(running, problem)
             return
         setup = running.turn.setup or conversation.setup
         if setup.faster_answers is None:
             setup = replace(setup, faster_answers=self._preferences.value.faster_answers)
         # Several answers to a message: the engine reads the prompt for the first, and the others follow.
-        turns = self._turns_of(running.conversation_id)
+        turns = turns_of(self._running, running.conversation_id)
         first, *others = (one for one in turns if not one.has_started)
         request = make_request(
             running.request_id,
@@ -317,7 +270,7 @@ class Turns(QObject):
 
     def _on_status_changed(self) -> None:
         status = self._models.status
-        for running in [one for one in self._running.values() if not one.has_started]:
+        for running in [one for one in self._running if not one.has_started]:
             if running.facts is not None:
                 # The engine loads a model again that it unloaded when it was idle.
                 if status.will_be_ready:
@@ -329,10 +282,10 @@ class Turns(QObject):
             elif status.will_be_ready:
                 self._set_phase(running, waiting_phase(status))
             else:
-                self._refuse(running, problem_with(status))
+                self.ends.refuse(running, problem_with(status))
 
     def _on_request_changed(self, event: RequestEvent) -> None:
-        running = self._running.get(event.request_id)
+        running = next((one for one in self._running if one.request_id == event.request_id), None)
         if running is None:
             # Ignore events of a cancelled request: its turn was refused or has a new request id.
             return
@@ -366,8 +319,7 @@ class Turns(QObject):
         now = self._origin.tick()
         # The first text has arrived: show the final state line instead of the progress of prefill.
         if live.num_tokens == 0 and running.planned is not None:
-            wait_ms = (now - running.sent_at) * 1e3
-            running.planned = replace(running.planned, wait_ms=wait_ms)
+            running.planned = replace(running.planned, wait_ms=(now - running.sent_at) * 1e3)
             self._set_phase(running, running.planned)
         live.append_delta(delta.channel, delta.text, num_tokens=delta.num_tokens, now=now)
         self._saver.start()
@@ -377,17 +329,9 @@ class Turns(QObject):
     def _on_finished(self, running: RunningTurn, finished: RequestFinished) -> None:
         conversation = self._desk.get(running.conversation_id)
         usage = self._whole_usage(running, finished.usage)
-        if finished.reason is not FinishReason.CANCELLED:
-            self._answered.add(running.conversation_id)
-        self._end(
-            running,
-            finish_reply(
-                conversation,
-                running.reply_id,
-                replace(finished, usage=usage),
-                reasoning_s=running.live.reasoning_s,
-            ),
-        )
+        ended = running.finished_in(conversation, replace(finished, usage=usage))
+        is_answer = finished.reason is not FinishReason.CANCELLED
+        self.ends.end(running, ended, is_answer=is_answer)
 
     def _whole_usage(self, running: RunningTurn, usage: Usage) -> Usage:
         """Return the usage as measured from the user's action, with the time saved. Report this time."""
@@ -401,14 +345,12 @@ class Turns(QObject):
         # turn that has not started then fails with another problem: no model is loaded.
         why_lost = self._models.status.problem
         if not running.has_started:
-            self._refuse(running, None if running.stopped or why_lost else problem)
-            return
-        conversation = self._desk.get(running.conversation_id)
-        if problem == why_lost:
-            self._end(running, running.stopped_in(conversation))
-            return
-        self._answered.add(running.conversation_id)
-        self._end(running, running.failed_in(conversation, problem))
+            self.ends.refuse(running, None if running.stopped or why_lost else problem)
+        elif problem == why_lost:
+            self.ends.end_stopped(running)
+        else:
+            conversation = self._desk.get(running.conversation_id)
+            self.ends.end(running, running.failed_in(conversation, problem), is_answer=True)
 
     def _on_will_replace(self) -> None:
         """Cancel all submitted requests, because another model is about to be loaded.
@@ -417,7 +359,7 @@ class Turns(QObject):
         user has stopped it. Otherwise the turn waits again and is submitted to the new model, with
         a new request id, so that the events of the cancelled request are ignored.
         """
-        for running in list(self._running.values()):
+        for running in list(self._running):
             if running.facts is None:
                 continue
             self._engine.cancel(running.request_id)
@@ -426,69 +368,17 @@ class Turns(QObject):
             if running.stopped:
                 # The user has stopped this turn, so it must not be submitted again. Its last event
                 # has not arrived yet.
-                self._refuse(running, None)
+                self.ends.refuse(running, None)
             else:
-                del self._running[running.request_id]
+                self._running.remove(running)
                 running.request_id = RequestId(self._origin.new_id())
                 running.facts = None
                 if running.turn.plain is not None:
-                    running.drop_preview()
-                    empty = running.turn.conversation.nodes[running.reply_id]
-                    self._desk.save(replace_node(self._desk.get(running.conversation_id), empty))
-                self._running[running.request_id] = running
+                    conversation = self._desk.get(running.conversation_id)
+                    self._desk.save(running.without_preview_in(conversation, running.turn.plain))
+                self._running.append(running)
 
-    def _end(self, running: RunningTurn, conversation: Conversation) -> None:
-        """End a started turn, and save the conversation with its ended reply."""
-        self._drop(running)
-        self._desk.save(running.quit_in(conversation) if self.is_quitting else conversation)
-        conversation_id = running.conversation_id
-        is_last = not self._turns_of(conversation_id)
-        if is_last:
-            self._desk.unpin(conversation_id)
-        self.activity_changed.emit(conversation_id)
-        if is_last and conversation_id in self._answered:
-            self._answered.discard(conversation_id)
-            self.answered.emit(conversation_id)
-
-    def _refuse(self, running: RunningTurn, problem: Problem | None) -> None:
-        """End a turn that has not started: remove it from the conversation, return its text.
-
-        The queued message returns too, after that text, unless it was sent after a stop of the turn.
-        """
-        conversation_id = running.conversation_id
-        is_held = self._desk.is_held(conversation_id)
-        if not is_held or len(self._turns_of(conversation_id)) > 1:
-            self._remove_answer(running, problem)
-            return
-        self._drop(running)
-        edited = None if self.is_quitting else running.turn.edited
-        user = running.turn.conversation.nodes[running.turn.user_id]
-        edit = None if edited is None else RefusedEdit(edited, running.text, user.attachments)
-        has_queued = self.is_quitting or not running.stopped
-        queued = self._desk.take_back(
-            conversation_id, has_editor=edit is not None, has_queued=has_queued
-        )
-        self.activity_changed.emit(conversation_id)
-        text = queued.text if edit else join_texts(running.text, queued.text)
-        self.refused.emit(Refusal(conversation_id, text, problem, edit))
-        # The listeners look for the removed messages, so the conversation stays in memory until now.
-        if not self._turns_of(conversation_id):
-            self._desk.unpin(conversation_id)
-
-    def _remove_answer(self, running: RunningTurn, problem: Problem | None) -> None:
-        """End one of several turns that has not started. Its reply stays only with a problem."""
-        conversation = self._desk.get(running.conversation_id)
-        if problem is not None:
-            self._end(running, running.failed_in(conversation, problem))
-            return
-        conversation = running.stopped_in(conversation)
-        if can_delete(conversation, running.reply_id):
-            now = self._origin.now()
-            conversation = delete_message(conversation, running.reply_id, now=now)
-        self._end(running, conversation)
-
-    def _drop(self, running: RunningTurn) -> None:
-        del self._running[running.request_id]
+    def _on_removed(self) -> None:
         if not self._running:
             self._saver.stop()
             self.wait_lines.stop()
@@ -500,13 +390,9 @@ class Turns(QObject):
         self.line_changed.emit(running.reply_id)
         self.activity_changed.emit(running.conversation_id)
 
-    def _turns_of(self, conversation_id: ConversationId) -> list[RunningTurn]:
-        turns = self._running.values()
-        return [running for running in turns if running.conversation_id == conversation_id]
-
     def _find(self, conversation_id: ConversationId) -> RunningTurn | None:
         """Return the running turn whose reply is on show, else the first one of the conversation."""
-        turns = self._turns_of(conversation_id)
+        turns = turns_of(self._running, conversation_id)
         if len(turns) < 2:
             return turns[0] if turns else None
         shown = version_on_show(self._desk.get(conversation_id), turns[0].turn.user_id)

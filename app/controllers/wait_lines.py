@@ -38,7 +38,7 @@ class WaitLines(QObject):
         """Create an object without a running timer.
 
         Args:
-            turns: a view of the running turns, which changes with them.
+            turns: the running turns, a list that changes with them.
             desk: has the titles of their conversations.
             tick: returns the time in seconds of the clock of RunningTurn.sent_at.
             show: shows a phase as the line of a turn.

@@ -32,7 +32,7 @@ def test_close_while_answering_keeps_the_text(make_stage: MakeStage) -> None:
     stage.engine.write("Half an ans")
     stage.settle()
     conversation_id = stage.current
-    stage.core.turns.note_quit()
+    stage.core.turns.ends.note_quit()
     killed = stage.stored(lambda store: store.load(conversation_id))
     (reply,) = [one for one in TranscriptItems().of(killed, {}) if one.cut]
     assert (reply.text, reply.cut) == ("Half an ans", words.APP_QUIT), "stored at once"

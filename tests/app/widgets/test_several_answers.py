@@ -270,7 +270,7 @@ def test_several_answers_refused_at_once_leave_the_chat_usable(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     problem = UnseenPicturesError("").problem
-    monkeypatch.setattr(turns, "problem_of_pictures", Mock(return_value=problem))
+    monkeypatch.setattr(turns, "problem_of_turn", Mock(return_value=problem))
     assert stage.rig.chat.send(stage.current, "A boat?", answers=2)
     monkeypatch.undo()
     stage.settle()
@@ -299,7 +299,7 @@ def test_quitting_keeps_the_text_of_all_running_answers(stage: Stage) -> None:
         stage.engine.turn_to(number)
         stage.engine.write(f"text {number}")
     stage.settle()
-    stage.rig.turns.note_quit()
+    stage.rig.turns.ends.note_quit()
     stored = stored_chat(stage)
 
     assert [stored.nodes[one].content for one in replies] == ["text 1", "text 2"]
