@@ -38,6 +38,7 @@ from app.controllers.document_files import DocumentFiles
 from app.controllers.draft_files import DraftFiles
 from app.controllers.edited_files import EditedFiles
 from app.controllers.exports import Exports
+from app.controllers.file_counts import FileCounts
 from app.controllers.file_openings import FileOpenings
 from app.controllers.first_return import FirstReturn
 from app.controllers.folder_documents import FolderDocuments
@@ -250,14 +251,9 @@ class Core(QObject):
         )
         self.draft_files = DraftFiles(self.desk, self.chat, self.undo)
         openings = FileOpenings(self.desk, self.draft_files, self.pictures, self.preferences)
+        counts = FileCounts(self.bridge, self.desk, self.models, self.library, seams.origin)
         self.attachments = AttachmentsController(
-            self.bridge,
-            self.desk,
-            self.models,
-            self.library,
-            self.draft_files,
-            openings,
-            seams.origin,
+            self.desk, self.models, self.library, self.draft_files, openings, counts
         )
         self.edited_files = EditedFiles(self.desk, self.chat, openings)
         self.document_files = DocumentFiles(openings, self.folders)
