@@ -8,9 +8,9 @@ from itertools import pairwise
 from app.cli.attaching import attachments_from
 from app.cli.client import EngineClient
 from app.cli.script import Documents, ScriptError
-from app.conversation.actions import messages_ahead
 from app.conversation.folder import Folder, FolderDocument, documents_id, with_documents
 from app.conversation.placement import FolderId
+from app.conversation.prompts import messages_ahead
 from app.conversation.tree import Conversation, new_conversation
 from app.store.pictures import PictureFiles
 from engine.questions import NextPrompt

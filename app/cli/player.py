@@ -46,8 +46,6 @@ from app.conversation.actions import (
     Turn,
     TurnIds,
     begin_reply,
-    can_continue,
-    messages_ahead,
     plan_continue,
     plan_edit,
     plan_regenerate,
@@ -55,7 +53,8 @@ from app.conversation.actions import (
 )
 from app.conversation.answers import with_answers
 from app.conversation.attachments import PromptText, join_prompts, prompt_text
-from app.conversation.replies import finish_reply
+from app.conversation.prompts import messages_ahead
+from app.conversation.replies import can_continue, finish_reply
 from app.conversation.tree import (
     Conversation,
     MessageNode,
@@ -76,7 +75,6 @@ from engine.questions import NextPrompt, Preview
 from engine.reading_pace import ReadingPace
 from engine.types import (
     ConversationId,
-    ForcedReply,
     Message,
     Request,
     RequestId,
@@ -235,17 +233,15 @@ class ScriptPlayer:
         if previewed is None or request.forced is not None:
             return turn, request
         same, preview = replace(previewed[0], request_id=request.request_id), previewed[1]
-        if preview.reply is None or request != same:
+        if request != same:
             return turn, request
-        if preview.reply.num_tokens >= request.max_tokens:
-            return turn, request
-        turn = begin_reply(turn, preview)
+        turn = begin_reply(turn, preview, request.max_tokens)
         return turn, replace(
             request,
             messages=turn.messages,
             new_messages=turn.new_messages,
-            max_tokens=request.max_tokens - preview.reply.num_tokens,
-            forced=ForcedReply(text="") if turn.is_whole else None,
+            max_tokens=request.max_tokens - turn.num_begun,
+            forced=turn.forced,
         )
 
     def _request(self, step: GeneratingStep, turn: Turn) -> Request:
@@ -407,7 +403,7 @@ class ScriptPlayer:
             disk_ms=round(usage.disk_ms, 3),
             written_bytes=written,
             reasons=plan.reasons,
-            preview_tokens=_num_begun(pending.turn),
+            preview_tokens=pending.turn.num_begun,
             check=self._client.answer(self._client.verify(finished.request_id, pending.visible))
             if self.check
             else None,
@@ -464,12 +460,6 @@ def visible_messages(conv: Conversation, node_id: NodeId) -> tuple[Message, ...]
     if conv.system_prompt.strip():
         shown.insert(0, Message(role=Role.SYSTEM, content=conv.system_prompt))
     return tuple(shown)
-
-
-def _num_begun(turn: Turn) -> int:
-    """Return the number of tokens of the preview with which the reply of a turn begins."""
-    begun = None if turn.plain is None else turn.messages[-1].reply
-    return 0 if begun is None else begun.num_tokens
 
 
 def _last_reply(conv: Conversation, step: Regenerate | Continue) -> NodeId:

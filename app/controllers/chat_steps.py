@@ -11,9 +11,9 @@ from app.controllers.desk import Desk
 from app.controllers.origin import Origin
 from app.controllers.turns import Turns
 from app.controllers.undo import UndoList
-from app.conversation.actions import empty_versions, is_empty_reply
 from app.conversation.deletion import can_delete, delete_message, restore_message
 from app.conversation.forks import version_on_show
+from app.conversation.replies import empty_versions, is_empty_reply
 from app.conversation.tree import (
     Conversation,
     NodeId,

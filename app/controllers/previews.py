@@ -115,13 +115,14 @@ class Previews(QObject):
 
     def begin(self, turn: Turn) -> Turn:
         """Return the turn of an edit. Its reply begins with the preview on show if that is of this turn."""
-        facts, preview = self._models.status.facts, self._preview
-        if facts is None or preview.reply is None or not self.is_on:
+        facts = self._models.status.facts
+        if facts is None or not self.is_on:
             return turn
         request = self._request(turn, facts)
-        if self._previewed != (request, facts) or preview.reply.num_tokens >= request.max_tokens:
+        if self._previewed != (request, facts):
             return turn
-        return begin_reply(turn, preview, generation_of(request, turn, facts))
+        generation = generation_of(request, turn, facts)
+        return begin_reply(turn, self._preview, request.max_tokens, generation)
 
     def _request(self, turn: Turn, facts: ModelFacts) -> Request:
         setup, cards = turn.conversation.setup, self._models.cards

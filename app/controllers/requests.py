@@ -9,15 +9,14 @@ from typing import NamedTuple
 from app.conversation.actions import (
     Turn,
     TurnIds,
-    is_empty_reply,
-    messages_ahead,
-    messages_edited,
     plan_edit,
     plan_regenerate,
     plan_send,
 )
 from app.conversation.attachments import Attachment
+from app.conversation.prompts import messages_ahead, messages_edited
 from app.conversation.readers import UNKNOWN_MODEL
+from app.conversation.replies import is_empty_reply
 from app.conversation.tree import Conversation, Generation, NodeId, Setup, shown_path
 from app.viewmodels.model_question import Cards, is_same_model
 from app.viewmodels.models import ModelStatus
@@ -26,7 +25,7 @@ from engine.errors import UserFixableError
 from engine.events import ModelFacts
 from engine.problem import Problem
 from engine.questions import NextPrompt
-from engine.types import ForcedReply, Message, Request, RequestId, Role, answer_id
+from engine.types import Message, Request, RequestId, Role, answer_id
 
 MAX_TOKENS = 4096  # limit of a reply if the conversation sets none
 LONG_DRAFT = 400  # characters; feeding a shorter draft is so fast that reading ahead saves no time
@@ -76,9 +75,6 @@ def make_request(  # noqa: PLR0913 (values with defaults)
         sampling = replace(sampling, seed=begun.sampling.seed)
     elif turn.answer > 1:
         sampling = replace(sampling, seed=(sampling.seed + turn.answer - 1) % (1 << 32))
-    max_tokens = setup.max_tokens or MAX_TOKENS
-    if turn.plain is not None:
-        max_tokens -= _num_tokens(turn.messages[-1])
     return Request(
         request_id=request_id,
         conversation_id=answer_id(turn.conversation.conversation_id, turn.answer),
@@ -88,11 +84,11 @@ def make_request(  # noqa: PLR0913 (values with defaults)
         new_messages=turn.new_messages,
         is_unsaved=turn.is_unsaved,
         sampling=sampling,
-        max_tokens=max_tokens,
+        max_tokens=(setup.max_tokens or MAX_TOKENS) - turn.num_begun,
         thinking=_thinking(begun.thinking if begun else setup.thinking, facts),
         keep_thinking=_keep_thinking(setup, facts),
         foreign_messages=foreign_messages(turn, facts.path, cards),
-        forced=ForcedReply(text="") if turn.is_whole else None,
+        forced=turn.forced,
         max_drafts=None if setup.faster_answers else 0,
     )
 
@@ -280,21 +276,15 @@ def _begun(turn: Turn) -> Generation | None:
 def generation_of(request: Request, turn: Turn, facts: ModelFacts) -> Generation:
     """Return the Generation of a turn's reply. A continued reply keeps its time of reasoning."""
     begun = _begun(turn)
-    num_previewed = 0 if turn.plain is None else _num_tokens(turn.messages[-1])
     return Generation(
         model_path=facts.path,
         model_name=facts.name,
         template_hash=facts.template_hash,
         thinking=request.thinking,
         sampling=request.sampling,
-        max_tokens=request.max_tokens + num_previewed,
+        max_tokens=request.max_tokens + turn.num_begun,
         reasoning_s=begun.reasoning_s if begun else None,
     )
-
-
-def _num_tokens(begun: Message) -> int:
-    """Return the number of tokens of the preview with which a reply begins."""
-    return 0 if begun.reply is None else begun.reply.num_tokens
 
 
 def problem_with(status: ModelStatus) -> Problem:

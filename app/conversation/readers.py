@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from app.conversation.replies import has_text
 from app.conversation.tree import Conversation, MessageNode, MessageStatus, NodeId
 from engine.types import Role
 
@@ -46,8 +47,6 @@ def writer_of(node: MessageNode) -> str | None:
     # Imported replies may have a generation that names a model. They have no template hash.
     is_own = tokens is not None or (generation is not None and generation.template_hash != "")
     is_own &= generation is None or not generation.was_imported
-    has_tokens = tokens is not None and bool(tokens.token_bytes)
-    is_begun = has_tokens or bool(node.content or node.reasoning)
-    if not is_own or not (is_begun or node.status is MessageStatus.COMPLETE):
+    if not is_own or not (has_text(node) or node.status is MessageStatus.COMPLETE):
         return None
     return UNKNOWN_MODEL if generation is None else generation.model_path

@@ -1,4 +1,4 @@
-"""A reply in the message tree, from its generation to its end. Pure functions, as in tree.py."""
+"""A reply in the message tree: its generation, its end, and what it can be used for then. Pure, as tree.py."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from app.conversation.tree import (
     MessageStatus,
     NodeId,
     replace_node,
+    versions,
 )
 from engine.events import RequestFinished
 from engine.problem import Problem
@@ -99,3 +100,55 @@ def _status_after(reason: FinishReason) -> MessageStatus:
 
 def _sum(before: float | None, added: float | None) -> float | None:
     return before if added is None else (before or 0.0) + added
+
+
+def can_continue(conv: Conversation, reply_id: NodeId) -> bool:
+    """Return True if a reply has text, was cut off, and has no message below it."""
+    reply = conv.nodes[reply_id]
+    is_cut = reply.status in (MessageStatus.STOPPED, MessageStatus.FAILED) or is_at_limit(reply)
+    return is_cut and has_text(reply) and reply_id not in conv.children
+
+
+def is_empty_reply(node: MessageNode) -> bool:
+    """Return True for a reply that was stopped before its first token."""
+    return node.status is MessageStatus.STOPPED and not has_text(node)
+
+
+def empty_versions(conv: Conversation, reply: MessageNode) -> list[NodeId]:
+    """Return the other versions of a reply that are empty and have no message below them."""
+    others = (one for one in versions(conv, reply.node_id) if one != reply.node_id)
+    return [one for one in others if is_empty_reply(conv.nodes[one]) and one not in conv.children]
+
+
+def can_retry(conv: Conversation, reply_id: NodeId) -> bool:
+    """Return True if a reply has ended without an answer, and has no message below it."""
+    reply = conv.nodes[reply_id]
+    return (is_empty_reply(reply) or is_silent(reply)) and reply_id not in conv.children
+
+
+def is_silent(node: MessageNode) -> bool:
+    """Return True for a reply that the model ended itself, without an answer."""
+    reason = node.generation and node.generation.finish_reason
+    return reason is FinishReason.STOP and not node.content.strip()
+
+
+def is_at_limit(reply: MessageNode) -> bool:
+    """Return True if a reply reached its own max_tokens, and False if the context was full."""
+    generation = reply.generation
+    if generation is None or generation.finish_reason is not FinishReason.LENGTH:
+        return False
+    if generation.usage is None:
+        return False
+    # The tokens of a preview count for the limit, those of a reply before it was continued do not.
+    num_tokens = 0 if reply.reply is None else reply.reply.num_tokens
+    num_drawn = generation.usage.output_tokens
+    return num_drawn >= generation.max_tokens or num_tokens == generation.max_tokens
+
+
+def has_text(reply: MessageNode) -> bool:
+    """Return True if a reply has text or tokens.
+
+    It can have tokens and no text: it may have been cut off inside its first character.
+    """
+    has_tokens = reply.reply is not None and bool(reply.reply.token_bytes)
+    return has_tokens or bool(reply.content or reply.reasoning)

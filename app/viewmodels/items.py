@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from app.conversation.actions import can_continue, can_retry, is_at_limit, is_silent
 from app.conversation.deletion import can_delete
 from app.conversation.folder import Folder
 from app.conversation.quotes import QuotedDocument, QuotedFile
+from app.conversation.replies import can_continue, can_retry, is_at_limit, is_silent
 from app.conversation.tree import (
     Conversation,
     Generation,

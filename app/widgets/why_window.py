@@ -21,8 +21,8 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from app.controllers.core import Core
-from app.conversation.actions import prompt_nodes
 from app.conversation.forks import is_in_tree
+from app.conversation.prompts import prompt_nodes
 from app.conversation.text import one_line
 from app.conversation.tree import Conversation, NodeId
 from app.theme.palette import Theme

@@ -20,7 +20,7 @@ from PySide6.QtCore import QObject
 
 from app.__main__ import main as run_app
 from app.controllers.core import Core
-from app.conversation.actions import can_continue
+from app.conversation.replies import can_continue
 from app.conversation.tree import Conversation, shown_path
 from app.store.conversations import ConversationStore
 from app.widgets.main_window import MainWindow

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from app.conversation.actions import Turn, TurnIds, plan_edit, plan_regenerate, plan_send
 from app.conversation.filed import FiledConversation
-from app.conversation.replies import finish_reply
+from app.conversation.replies import finish_reply, set_generation
 from app.conversation.tree import Conversation, Generation, NodeId, new_conversation
 from engine.events import RequestFinished
 from engine.types import ConversationId, FinishReason, ReplyTokens, RequestId, SamplingParams
@@ -58,6 +60,11 @@ def finished(
         usage=USAGE,
         prompt_ids=(),
     )
+
+
+def generated(turn: Turn, generation: Generation) -> Turn:
+    """Return a turn whose reply has its model and options, as if it was submitted."""
+    return replace(turn, conversation=set_generation(turn.conversation, turn.reply_id, generation))
 
 
 class ConversationWriter:

@@ -8,13 +8,12 @@ from __future__ import annotations
 from app.conversation.actions import (
     Turn,
     TurnIds,
-    can_continue,
     plan_continue,
     plan_edit,
     plan_regenerate,
     plan_send,
 )
-from app.conversation.replies import fail_reply, finish_reply
+from app.conversation.replies import can_continue, fail_reply, finish_reply
 from app.conversation.tree import (
     Conversation,
     MessageNode,

@@ -7,16 +7,13 @@ import pytest
 from app.conversation.actions import (
     EmptyMessageError,
     Turn,
-    can_continue,
-    is_at_limit,
-    messages_ahead,
     plan_continue,
     plan_edit,
     plan_regenerate,
     plan_send,
-    prompt_nodes,
 )
-from app.conversation.replies import fail_reply, finish_reply, stop_reply
+from app.conversation.prompts import messages_ahead, prompt_nodes
+from app.conversation.replies import can_continue, fail_reply, finish_reply, is_at_limit, stop_reply
 from app.conversation.tree import (
     MessageStatus,
     set_draft,
@@ -26,7 +23,7 @@ from app.conversation.tree import (
 )
 from engine.problem import Problem
 from engine.types import FinishReason, Message, Role
-from tests.fakes.conversations import GENERATION, ConversationWriter, finished
+from tests.fakes.conversations import GENERATION, ConversationWriter, finished, generated
 
 FAILURE = Problem(title="No memory.", cause="", advice="")
 
@@ -49,7 +46,7 @@ def test_a_turn_holds_the_message_and_an_empty_streaming_reply() -> None:
     person = ConversationWriter()
     person.conv = set_draft(person.conv, "one")
 
-    turn = plan_send(person.conv, "one", person.ids(), now=5.0, generation=GENERATION)
+    turn = generated(plan_send(person.conv, "one", person.ids(), now=5.0), GENERATION)
 
     user, reply = shown_path(turn.conversation)
     assert (user.node_id, user.status) == (turn.user_id, MessageStatus.COMPLETE)
@@ -275,7 +272,7 @@ def test_a_two_megabyte_paste_is_sent_whole() -> None:
 def test_continue_keeps_id_and_text_of_stopped_reply() -> None:
     person = ConversationWriter()
     person.send("one")
-    turn = plan_send(person.conv, "two", person.ids(), now=2.0, generation=GENERATION)
+    turn = generated(plan_send(person.conv, "two", person.ids(), now=2.0), GENERATION)
     half = finished("Half", reason=FinishReason.CANCELLED)
     stopped = finish_reply(turn.conversation, turn.reply_id, half)
 
@@ -308,7 +305,7 @@ def test_can_continue_only_cut_off_last_reply_with_text(
 ) -> None:
     person = ConversationWriter()
     generation = replace(GENERATION, max_tokens=max_tokens)
-    turn = plan_send(person.conv, "one", person.ids(), now=1.0, generation=generation)
+    turn = generated(plan_send(person.conv, "one", person.ids(), now=1.0), generation)
     end = finished(content, reason=reason, token_ids=(1, 2, 3) if content else ())
     conv = finish_reply(turn.conversation, turn.reply_id, end)
 
@@ -320,7 +317,7 @@ def test_can_continue_only_cut_off_last_reply_with_text(
 def test_tokens_of_a_preview_count_for_the_limit_of_a_reply() -> None:
     person = ConversationWriter()
     generation = replace(GENERATION, max_tokens=3)
-    turn = plan_send(person.conv, "one", person.ids(), now=1.0, generation=generation)
+    turn = generated(plan_send(person.conv, "one", person.ids(), now=1.0), generation)
     end = finished("Half", reason=FinishReason.LENGTH, token_ids=(1, 2, 3))
     drawn = replace(end.usage, output_tokens=1)
     conv = finish_reply(turn.conversation, turn.reply_id, replace(end, usage=drawn))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.conversation.actions import TurnIds, messages_ahead, plan_edit, plan_send
+from app.conversation.actions import TurnIds, plan_edit, plan_send
 from app.conversation.attachments import (
     chosen_pages,
     first_part,
@@ -12,6 +12,7 @@ from app.conversation.attachments import (
     parse_pages,
     prompt_text,
 )
+from app.conversation.prompts import messages_ahead
 from app.conversation.tree import NodeId, new_conversation, set_draft_attachments
 from engine.types import ConversationId
 

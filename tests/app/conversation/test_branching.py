@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from itertools import count
 
-from app.conversation.actions import TurnIds, can_continue, plan_send
+from app.conversation.actions import TurnIds, plan_send
 from app.conversation.branching import fork, rewrite_reply
 from app.conversation.readers import writer_of
+from app.conversation.replies import can_continue
 from app.conversation.tree import Conversation, NodeId, shown_path, versions
 from engine.types import ConversationId, Role
 from tests.fakes.conversations import ConversationWriter

@@ -15,7 +15,7 @@ from app.conversation.replies import finish_reply
 from app.conversation.tree import NodeId, new_conversation
 from app.store.conversations import open_store
 from engine.types import ConversationId
-from tests.fakes.conversations import GENERATION, finished
+from tests.fakes.conversations import GENERATION, finished, generated
 
 REPLY_LEN = 20_000
 
@@ -33,7 +33,7 @@ def main(path: Path, seed: int) -> None:
     turn = 0
     while True:
         ids = TurnIds(user=NodeId(f"u{turn}"), reply=NodeId(f"r{turn}"))
-        plan = plan_send(conv, f"message {turn}", ids, now=float(turn), generation=GENERATION)
+        plan = generated(plan_send(conv, f"message {turn}", ids, now=float(turn)), GENERATION)
         store.save(plan.conversation, since=conv)
         length = 0
         while length < REPLY_LEN:

@@ -29,7 +29,7 @@ from app.store.opening import open_database
 from app.viewmodels.items import TranscriptItems
 from engine.problem import Problem
 from engine.types import ConversationId
-from tests.fakes.conversations import GENERATION, USAGE, ConversationWriter, finished
+from tests.fakes.conversations import GENERATION, USAGE, ConversationWriter, finished, generated
 
 PROBLEM = Problem(title="No memory.", cause="9 of 8 GB.", advice="Close something.", details="x")
 
@@ -57,12 +57,12 @@ def _full_conversation() -> Conversation:
     first = person.send("one\0 ä 😀", "1")
     person.regenerate(first.reply_id, "1b")
     person.conv = show_version(person.conv, first.reply_id)
-    turn = plan_send(person.conv, "two", person.ids(), now=person.now(), generation=GENERATION)
+    turn = generated(plan_send(person.conv, "two", person.ids(), now=person.now()), GENERATION)
     event = finished("2", reasoning="hm")
     conv = finish_reply(turn.conversation, turn.reply_id, event)
     turn = plan_send(conv, "three", person.ids(), now=person.now())
     conv = fail_reply(turn.conversation, turn.reply_id, PROBLEM, content="", reasoning="")
-    turn = plan_send(conv, "four", person.ids(), now=person.now(), generation=GENERATION)
+    turn = generated(plan_send(conv, "four", person.ids(), now=person.now()), GENERATION)
     conv = set_title(set_draft(turn.conversation, "five"), "By hand")
     return replace(conv, setup=Setup(temperature=0.5, max_tokens=9, thinking=False))
 
@@ -120,7 +120,7 @@ def test_save_stores_and_clears_the_choice_of_an_older_version(store: Conversati
 
 def test_save_text_works_only_until_the_reply_ends(store: ConversationStore) -> None:
     person = ConversationWriter()
-    turn = plan_send(person.conv, "one", person.ids(), now=1.0, generation=GENERATION)
+    turn = generated(plan_send(person.conv, "one", person.ids(), now=1.0), GENERATION)
     store.create(turn.conversation)
 
     store.save_text(turn.reply_id, content="half", reasoning="h")
@@ -218,7 +218,7 @@ def test_purge_removes_a_deleted_message_and_all_below_after_thirty_days(
 
 def test_reply_cut_off_by_a_crash_is_loaded_as_stopped_with_its_text(path: Path) -> None:
     person = ConversationWriter()
-    turn = plan_send(person.conv, "one", person.ids(), now=1.0, generation=GENERATION)
+    turn = generated(plan_send(person.conv, "one", person.ids(), now=1.0), GENERATION)
     conv_id = turn.conversation.conversation_id
     with closing(open_store(path, now=0.0).store) as store:
         store.create(turn.conversation)
@@ -315,7 +315,7 @@ def test_messages_are_loaded_despite_broken_generation_and_setup(
 
 def test_nan_among_the_figures_loses_only_the_figures(store: ConversationStore) -> None:
     person = ConversationWriter()
-    turn = plan_send(person.conv, "one", person.ids(), now=1.0, generation=GENERATION)
+    turn = generated(plan_send(person.conv, "one", person.ids(), now=1.0), GENERATION)
     event = finished("1")
     broken = replace(event, usage=replace(event.usage, decode_tok_s=float("nan")))
     conv = finish_reply(turn.conversation, turn.reply_id, broken)
@@ -330,7 +330,7 @@ def test_nan_among_the_figures_loses_only_the_figures(store: ConversationStore) 
 def test_model_path_that_is_not_valid_unicode_is_stored(store: ConversationStore) -> None:
     person = ConversationWriter()
     generation = replace(GENERATION, model_path="/models/\udcff")
-    turn = plan_send(person.conv, "one", person.ids(), now=1.0, generation=generation)
+    turn = generated(plan_send(person.conv, "one", person.ids(), now=1.0), generation)
     store.create(turn.conversation)
 
     assert store.load(person.conv.conversation_id) == turn.conversation
@@ -340,7 +340,7 @@ def test_unreadable_reasons_are_left_out(
     store: ConversationStore, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     person = ConversationWriter()
-    turn = plan_send(person.conv, "one", person.ids(), now=1.0, generation=GENERATION)
+    turn = generated(plan_send(person.conv, "one", person.ids(), now=1.0), GENERATION)
     conv = finish_reply(turn.conversation, turn.reply_id, finished("1"))
     store.create(conv)
     with closing(sqlite3.connect(path)) as connection:

@@ -16,7 +16,7 @@ from app.store.errors import DatabaseFullError, DatabaseNoRoomError
 from app.store.schema import MIGRATIONS
 from app.store.updates import copies_of
 from engine.types import ConversationId
-from tests.fakes.conversations import GENERATION, ConversationWriter
+from tests.fakes.conversations import GENERATION, ConversationWriter, generated
 from tests.fakes.full_disk import full_disk
 
 OLD = Path(__file__).parent / "formats" / "v5.sql"
@@ -31,7 +31,7 @@ def write_chat(path: Path) -> ConversationId:
     writer = ConversationWriter("C")
     writer.send("question", "answer")
     ids = TurnIds(user=NodeId("u"), reply=NodeId("r"))
-    interrupted = plan_send(writer.conv, "more", ids, now=1.0, generation=GENERATION).conversation
+    interrupted = generated(plan_send(writer.conv, "more", ids, now=1.0), GENERATION).conversation
     with closing(open_store(path, now=0.0).store) as store:
         store.create(interrupted)
     return interrupted.conversation_id

@@ -22,14 +22,13 @@ from typing_extensions import override
 from app.conversation.actions import (
     Turn,
     TurnIds,
-    can_continue,
     plan_continue,
     plan_edit,
     plan_regenerate,
     plan_send,
 )
 from app.conversation.deletion import can_delete, delete_message, restore_message
-from app.conversation.replies import fail_reply, finish_reply, stop_reply
+from app.conversation.replies import can_continue, fail_reply, finish_reply, stop_reply
 from app.conversation.tree import (
     Conversation,
     NodeId,
@@ -44,7 +43,7 @@ from app.conversation.tree import (
 from app.store.conversations import ConversationStore, open_store
 from engine.problem import Problem
 from engine.types import ConversationId, FinishReason
-from tests.fakes.conversations import GENERATION, finished
+from tests.fakes.conversations import GENERATION, finished, generated
 
 T = TypeVar("T")
 
@@ -147,7 +146,7 @@ class Histories(RuleBasedStateMachine):
         ids = self._ids()
         assert edited.above is not None
         user = self._model.add(edited.above, ids.user, "user", text)
-        turn = plan_edit(self._conv, edited.node_id, text, ids, now=2.0, generation=GENERATION)
+        turn = generated(plan_edit(self._conv, edited.node_id, text, ids, now=2.0), GENERATION)
         self._finish(turn, user, answer, "stop")
 
     @precondition(lambda self: self._model.root.below)

@@ -38,6 +38,7 @@ from engine.types import (
     SamplingParams,
 )
 from engine.usage import PromptPlan, Usage
+from tests.fakes.conversations import generated
 
 USAGE = Usage(
     plan=PromptPlan(prompt_tokens=30, restored=24, replayed=0, read=6),
@@ -67,8 +68,8 @@ def generation(path: str = "/models/a", name: str = "A") -> Generation:
 
 def send(conversation: Conversation, number: int, made_by: Generation | None = None) -> Turn:
     ids = TurnIds(user=NodeId(f"u{number}"), reply=NodeId(f"r{number}"))
-    return plan_send(
-        conversation, f"question {number}", ids, now=number, generation=made_by or generation()
+    return generated(
+        plan_send(conversation, f"question {number}", ids, now=number), made_by or generation()
     )
 
 

@@ -8,7 +8,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 
 from app.controllers.undo import MAX_ENTRIES
-from app.conversation.actions import is_empty_reply
+from app.conversation.replies import is_empty_reply
 from app.conversation.tree import NodeId, shown_path, versions
 from app.widgets.commands import CommandId
 from app.widgets.transcript.editor.editor import MessageEditor
