@@ -1,12 +1,10 @@
 """The player of bench scripts: plays steps on the engine and measures every reply.
 
-ScriptPlayer keeps one conversation for each chat name. For a step that generates a reply, it plans
-the request with the conversation code of the app, such as plan_send() and plan_edit(). The engine
-therefore gets the requests that the window would send. The player yields the report of a reply when
-the reply has finished. If a step has wait=False, the player does not wait for the reply, so the
-report can come during a later step. With check=True the engine compares each finished reply with
-new runs of the model without a cache. With predict=True the player asks the engine before each
-request what it will read.
+ScriptPlayer keeps one conversation for each chat name. script_chats.py plans the requests of its steps.
+The player yields the report of a reply when the reply has finished. If a step has wait=False, the player
+does not wait for the reply, so the report can come during a later step. With check=True the engine
+compares each finished reply with new runs of the model without a cache. With predict=True the player asks
+the engine before each request what it will read.
 
 `rejoinder bench script` and the engine's tests call play() for each step, then join().
 """
@@ -39,34 +37,23 @@ from app.cli.script import (
     Send,
     SwitchBranch,
     System,
-    VersionOf,
 )
+from app.cli.script_chats import plan_step, switch_branch, visible_messages
 from app.cli.step_report import Prediction, StepReport
 from app.conversation.actions import (
     Turn,
     TurnIds,
     begin_reply,
-    plan_continue,
-    plan_edit,
-    plan_regenerate,
-    plan_send,
 )
 from app.conversation.answers import with_answers
-from app.conversation.attachments import PromptText, join_prompts, prompt_text
 from app.conversation.prompts import messages_ahead
-from app.conversation.replies import can_continue, finish_reply
+from app.conversation.replies import finish_reply
 from app.conversation.tree import (
     Conversation,
-    MessageNode,
-    MessageStatus,
     NodeId,
     new_conversation,
-    path_to,
     set_draft_attachments,
     set_system_prompt,
-    show_version,
-    shown_path,
-    versions,
 )
 from app.store.pictures import PictureFiles
 from app.viewmodels.reading import note_usage
@@ -78,7 +65,6 @@ from engine.types import (
     Message,
     Request,
     RequestId,
-    Role,
     SamplingParams,
     answer_id,
 )
@@ -194,7 +180,7 @@ class ScriptPlayer:
         if isinstance(step, Send) and step.folder is not None:
             before = self._folders.begin(before, step.folder)
         more = [NodeId(self._new_id()) for _ in range(1, step.generate.answers)]
-        turns = with_answers(self._plan(before, step), more)
+        turns = with_answers(plan_step(before, step, TurnIds.new(self._new_id)), more)
         requests = list[Request]()
         for turn in turns:
             follows = requests[0].request_id if requests else None
@@ -224,7 +210,9 @@ class ScriptPlayer:
 
     def _preview(self, step: PreviewEdit) -> None:
         """Let the engine preview the answer to an edit, and keep the preview for the next step."""
-        request = self._request(step, self._plan(self._chat(step.chat), step))
+        request = self._request(
+            step, plan_step(self._chat(step.chat), step, TurnIds.new(self._new_id))
+        )
         self._previewed = request, self._client.answer(self._client.make_preview(request))
 
     def _begun(self, turn: Turn, request: Request) -> tuple[Turn, Request]:
@@ -280,8 +268,8 @@ class ScriptPlayer:
                 self.chats[chat] = set_system_prompt(self._chat(chat), text)
             case Attach():
                 self._attach(step)
-            case SwitchBranch():
-                self._switch(step)
+            case SwitchBranch(chat=chat):
+                self.chats[chat] = switch_branch(self._chat(chat), step)
 
     def _attach(self, step: Attach) -> None:
         """Add a file to the draft of a chat. The next step `idle` reads it ahead."""
@@ -293,30 +281,6 @@ class ScriptPlayer:
             conversation_id=ConversationId(step.chat), messages=messages, is_draft=True
         )
         self._client.read_ahead(draft)
-
-    def _plan(self, conv: Conversation, step: GeneratingStep) -> Turn:
-        ids = TurnIds.new(self._new_id)
-        match step:
-            case Send(text=text):
-                return plan_send(conv, text, ids, now=0.0)
-            case Edit(text=text, message=message):
-                node = _nth(conv, Role.USER, message)
-                return plan_edit(conv, node.node_id, text, ids, now=0.0)
-            case Regenerate():
-                return plan_regenerate(conv, _last_reply(conv, step), ids.reply, now=0.0)
-            case Continue():
-                reply_id = _last_reply(conv, step)
-                if not can_continue(conv, reply_id):
-                    raise ScriptError(f"the last reply of chat {step.chat!r} was not cut off")
-                return plan_continue(conv, reply_id, now=0.0)
-
-    def _switch(self, step: SwitchBranch) -> None:
-        conv = self._chat(step.chat)
-        role = Role.USER if step.of is VersionOf.USER else Role.ASSISTANT
-        siblings = versions(conv, _nth(conv, role, step.message).node_id)
-        if not 1 <= step.version <= len(siblings):
-            raise ScriptError(f"version {step.version} of {len(siblings)} does not exist")
-        self.chats[step.chat] = show_version(conv, siblings[step.version - 1])
 
     def join(self) -> Iterator[StepReport]:
         """Wait until all pending replies have finished. Yield the report of each one."""
@@ -430,47 +394,3 @@ class ScriptPlayer:
     def _new_id(self) -> str:
         self._num_ids += 1
         return f"{self._num_ids}"
-
-
-def visible_messages(conv: Conversation, node_id: NodeId) -> tuple[Message, ...]:
-    """Return the messages that the window shows from the first message to `node_id`.
-
-    The check uses this function to find errors in the code that plans requests, so the function
-    must not call that code.
-    """
-    shown: list[Message] = []
-    for node in path_to(conv, node_id):
-        has_tokens = node.reply is not None and bool(node.reply.token_ids)
-        is_nothing = not (node.content or node.reasoning or has_tokens)
-        if node.role is Role.ASSISTANT and node.status is not MessageStatus.COMPLETE and is_nothing:
-            continue
-        text = prompt_text(node.attachments, node.content)
-        if shown and node.role is Role.USER is shown[-1].role:
-            earlier = shown.pop()
-            text = join_prompts(PromptText(earlier.content, pictures=earlier.pictures), text)
-        shown.append(
-            Message(
-                role=node.role,
-                content=text.content,
-                reasoning=node.reasoning,
-                reply=node.reply,
-                pictures=text.pictures,
-            )
-        )
-    if conv.system_prompt.strip():
-        shown.insert(0, Message(role=Role.SYSTEM, content=conv.system_prompt))
-    return tuple(shown)
-
-
-def _last_reply(conv: Conversation, step: Regenerate | Continue) -> NodeId:
-    replies = [node for node in shown_path(conv) if node.role is Role.ASSISTANT]
-    if not replies:
-        raise ScriptError(f"chat {step.chat!r} has no reply to {type(step).__name__.lower()}")
-    return replies[-1].node_id
-
-
-def _nth(conv: Conversation, role: Role, number: int) -> MessageNode:
-    nodes = [node for node in shown_path(conv) if node.role is role]
-    if not 1 <= number <= len(nodes):
-        raise ScriptError(f"message {number} of {len(nodes)} does not exist")
-    return nodes[number - 1]

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import mlx.core as mx
 
-from app.cli.player import visible_messages
+from app.cli.script_chats import visible_messages
 from app.conversation.actions import Turn
 from app.conversation.tree import NodeId
 from engine.cache.prefix_cache import PrefixCache
