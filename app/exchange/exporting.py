@@ -13,7 +13,7 @@ from pathlib import Path
 from app.conversation.attachments import MAX_PICTURE_BYTES, AttachedPicture
 from app.conversation.filed import FiledConversation
 from app.conversation.text import one_line
-from app.exchange import documents, own_json
+from app.exchange import documents, own_files, own_json
 from app.store.pictures import PictureFiles
 from app.words import exchange as words
 from engine.errors import DiskError, UserFixableError
@@ -92,7 +92,7 @@ def _with_pictures(filed: Iterable[FiledConversation], pictures: PictureFiles) -
             written.add(picture.original)
             content = _content(pictures.original(picture), MAX_PICTURE_BYTES)
             if content is not None:
-                yield own_json.picture_to_json(picture, content)
+                yield own_files.picture_to_json(picture, content)
         yield own_json.to_json(one)
 
 

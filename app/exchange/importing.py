@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from app.conversation.filed import FiledConversation
 from app.conversation.placement import Placement
 from app.conversation.text import file_label
-from app.exchange import own_json
+from app.exchange import own_files, own_json
 from app.exchange.foreign import ForeignChat, as_fields, to_conversation
 from app.exchange.foreign_pictures import ForeignPictures
 from app.exchange.found import FoundPicture, Unreadable
@@ -69,8 +69,8 @@ class _FoundInPath:
             with file.text(self._meter) as text:
                 for value in json_values(text):
                     fields = as_fields(value)
-                    if own_json.is_picture(fields):
-                        picture = own_json.picture_from_value(fields)
+                    if own_files.is_picture(fields):
+                        picture = own_files.picture_from_value(fields)
                         if picture is not None:
                             yield picture
                         continue

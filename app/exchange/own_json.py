@@ -7,15 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 
 from app.conversation.attachments import (
-    MAX_ATTACHMENTS,
-    MAX_CHARS,
-    MAX_DOCUMENTS,
-    PICTURE,
     AttachedPicture,
-    Attachment,
-    lost_picture,
-    make_attachment,
-    make_picture,
 )
 from app.conversation.filed import FiledConversation
 from app.conversation.folder import Folder, FolderColor, FolderDocument, clean_folder
@@ -33,21 +25,16 @@ from app.conversation.tree import (
     add_nodes,
     show_version,
 )
-from app.exchange.data_urls import decode_data_url, make_data_url
 from app.exchange.foreign import MAX_MESSAGES, MAX_VERSIONS, as_seconds
-from app.exchange.found import FoundPicture
+from app.exchange.own_files import VERSION, AttachedInFile, attached_in_file, read_attachments
 from app.exchange.reading import UnreadableError
-from app.settings import PictureSize
 from app.store.codec import from_parsed
 from app.words import exchange as words
 from engine.problem import Problem
 from engine.types import ConversationId, ReplyTokens, Role
 
 FORMAT = "rejoinder-conversation"
-PICTURE_FORMAT = "rejoinder-picture"
-VERSION = 1
 _MAX_ID_LEN = 100
-_MAX_KIND_LEN = 20
 _MAX_TOKEN = 2**32
 _FIRST = ""  # key in `shown` for the versions of the first message
 
@@ -57,28 +44,6 @@ class _Tokens:
     token_ids: tuple[int, ...]
     answer_start: int
     tokenizer_hash: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Attached:
-    """An attached file in the file. The path that it had on this computer is left out."""
-
-    name: str
-    kind: str
-    text: str
-    num_pages: int | None = None
-    part: str = ""
-    picture: AttachedPicture | None = None
-    from_folder: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _PictureFile:
-    """The file of a picture in the file, before the conversations that have the picture."""
-
-    original: str
-    size: PictureSize = PictureSize.MEDIUM
-    data: str  # a data URL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +60,7 @@ class _Message:
     status: MessageStatus = MessageStatus.COMPLETE
     generation: Generation | None = None
     problem: Problem | None = None
-    attachments: tuple[_Attached, ...] = ()
+    attachments: tuple[AttachedInFile, ...] = ()
     chat_title: str = ""
 
 
@@ -109,7 +74,7 @@ class _Folder:
     created_at: float = 0.0
     system_prompt: str = ""
     preset: str = ""
-    documents: tuple[_Attached, ...] = ()
+    documents: tuple[AttachedInFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +91,7 @@ class _File:
     keep_ready: bool = False
     setup: Setup = field(default_factory=Setup)
     draft: str = ""
-    draft_attachments: tuple[_Attached, ...] = ()
+    draft_attachments: tuple[AttachedInFile, ...] = ()
     without_documents: bool = False
     pinned: bool = False
     archived: bool = False
@@ -149,7 +114,7 @@ def to_json(filed: FiledConversation) -> str:
         keep_ready=conv.keep_ready,
         setup=conv.setup,
         draft=conv.draft,
-        draft_attachments=tuple(map(_attached, conv.draft_attachments)),
+        draft_attachments=tuple(map(attached_in_file, conv.draft_attachments)),
         without_documents=conv.without_documents,
         pinned=filed.placement.pinned,
         archived=filed.placement.archived,
@@ -169,33 +134,6 @@ def pictures_of(filed: FiledConversation) -> Iterator[AttachedPicture]:
     for file in (*files, *conv.draft_attachments):
         if file.picture is not None:
             yield file.picture
-
-
-def picture_to_json(picture: AttachedPicture, content: bytes) -> str:
-    """Return the JSON object of the stored file of a picture."""
-    file = _PictureFile(
-        original=picture.original,
-        size=picture.size,
-        data=make_data_url(content, picture.extension),
-    )
-    value = {"format": PICTURE_FORMAT, "version": VERSION, **asdict(file)}
-    return json.dumps(value, separators=(",", ":"))
-
-
-def is_picture(value: Mapping[str, object]) -> bool:
-    return value.get("format") == PICTURE_FORMAT
-
-
-def picture_from_value(value: Mapping[str, object]) -> FoundPicture | None:
-    """Return the picture that a parsed object describes, or None if the object is not valid."""
-    try:
-        file = from_parsed(_PictureFile, value)
-    except ValueError:
-        return None
-    content = decode_data_url(file.data)
-    if not content:
-        return None
-    return FoundPicture(key=file.original, content=content, size=file.size)
 
 
 def is_own(value: Mapping[str, object]) -> bool:
@@ -254,7 +192,7 @@ def _conversation(file: _File, shown: object) -> Conversation:
         keep_ready=file.keep_ready,
         setup=file.setup,
         draft=clean_text(file.draft),
-        draft_attachments=_attachments(file.draft_attachments),
+        draft_attachments=read_attachments(file.draft_attachments),
         without_documents=file.without_documents,
     )
     conv = add_nodes(conv, *map(_node, file.messages))
@@ -297,7 +235,7 @@ def _message(node: MessageNode) -> _Message:
         status=_ended(node.status),
         generation=node.generation,
         problem=node.problem,
-        attachments=tuple(map(_attached, node.attachments)),
+        attachments=tuple(map(attached_in_file, node.attachments)),
         chat_title=node.chat_title,
     )
 
@@ -324,7 +262,7 @@ def _node(message: _Message) -> MessageNode:
         status=_ended(message.status),
         generation=message.generation and _clean(message.generation),
         problem=message.problem,
-        attachments=_attachments(message.attachments if message.role is Role.USER else ()),
+        attachments=read_attachments(message.attachments if message.role is Role.USER else ()),
         chat_title="" if message.parent else one_line(message.chat_title, MANUAL_TITLE_LEN),
     )
 
@@ -337,7 +275,7 @@ def _folder(folder: Folder) -> _Folder:
         created_at=folder.created_at,
         system_prompt=folder.system_prompt,
         preset=folder.preset,
-        documents=tuple(_attached(one.attachment) for one in folder.documents),
+        documents=tuple(attached_in_file(one.attachment) for one in folder.documents),
     )
 
 
@@ -352,45 +290,11 @@ def _folder_from(folder: _Folder) -> Folder:
             preset=one_line(folder.preset, PRESET_NAME_LEN),
             documents=tuple(
                 FolderDocument(attachment=replace(one, from_folder=False))
-                for one in _attachments(folder.documents)
+                for one in read_attachments(folder.documents)
                 if one.picture is None
             ),
         )
     )
-
-
-def _attached(file: Attachment) -> _Attached:
-    return _Attached(
-        name=file.name,
-        kind=file.kind,
-        text=file.text,
-        num_pages=file.num_pages,
-        part=file.part,
-        picture=file.picture,
-        from_folder=file.from_folder,
-    )
-
-
-def _attachments(files: tuple[_Attached, ...]) -> tuple[Attachment, ...]:
-    are_many = len(files) > MAX_ATTACHMENTS + MAX_DOCUMENTS
-    if are_many or any(len(file.text) > MAX_CHARS for file in files):
-        raise ValueError("an attachment is too long, or there are too many")
-    return tuple(map(_attachment, files))
-
-
-def _attachment(file: _Attached) -> Attachment:
-    if file.picture is not None:
-        return make_picture(file.name, file.picture)
-    if file.kind == PICTURE and not file.text:
-        return lost_picture(file.name)
-    made = make_attachment(
-        file.name,
-        one_line(file.kind, _MAX_KIND_LEN),
-        clean_text(file.text),
-        num_pages=file.num_pages,
-        part=one_line(file.part, FILE_NAME_LEN),
-    )
-    return replace(made, from_folder=file.from_folder)
 
 
 def _clean(generation: Generation) -> Generation:
