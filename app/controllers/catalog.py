@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -87,3 +88,25 @@ class Catalog(Protocol):
     ) -> OpenedModel:
         """Return the model at a path that the user opened; import a GGUF file first."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class ModelScan:
+    """The result of a look into the model folders."""
+
+    fingerprint: str
+    cards: tuple[ModelCard, ...] | None  # None if they are unchanged
+    best: ModelCard | None
+    gone: frozenset[str]  # the paths without a model, of those that were checked
+
+
+def scan_models(
+    catalog: Catalog, folders: tuple[str, ...], known: str, paths: Iterable[str]
+) -> ModelScan:
+    """Scan the model folders, unless their fingerprint is still `known`, and check the paths."""
+    gone = frozenset(path for path in paths if not catalog.is_there(path))
+    fingerprint = catalog.fingerprint(folders)
+    if fingerprint == known:
+        return ModelScan(fingerprint, None, None, gone)
+    cards = catalog.scan(folders)
+    return ModelScan(fingerprint, cards, catalog.best(cards), gone)

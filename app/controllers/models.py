@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol, assert_never
 
@@ -22,7 +23,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.bridge.engine_bridge import EngineBridge
 from app.bridge.jobs import JobLane
-from app.controllers.catalog import Catalog
+from app.controllers.catalog import Catalog, ModelScan, scan_models
 from app.controllers.preferences import Preferences
 from app.settings import ModelDefaults
 from app.viewmodels.models import ModelPhase, ModelStatus, model_name
@@ -48,14 +49,6 @@ class ConfirmChange(Protocol):
     """Call `act` now, or later if the user agrees. name: the model to load; empty to unload."""
 
     def __call__(self, name: str, act: Callable[[], None], /) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class _Scan:
-    fingerprint: str
-    cards: tuple[ModelCard, ...] | None  # None if they are unchanged
-    best: ModelCard | None
-    gone: frozenset[str]  # the paths without a model, of those that were checked
 
 
 class ModelsController(QObject):
@@ -111,14 +104,12 @@ class ModelsController(QObject):
             return
         self._checking = True
         preferences = self._preferences.value
-        known, paths = self._fingerprint, (preferences.model_path, self.status.path, self._noted)
+        paths = (preferences.model_path, self.status.path, self._noted)
+        checked = [path for path in paths if path]
         # The model of the command line is listed too, so that it can be chosen again.
         folders = (*preferences.model_folders, *([str(self._wanted)] if self._wanted else []))
-        self._lane.run(
-            lambda: self._scan(folders, known, [path for path in paths if path]),
-            self._on_scanned,
-            self._on_scan_failed,
-        )
+        scan = partial(scan_models, self._catalog, folders, self._fingerprint, checked)
+        self._lane.run(scan, self._on_scanned, self._on_scan_failed)
 
     def check(self, path: str) -> None:
         """Keep checking whether the model that answered in the shown chat is still there."""
@@ -260,19 +251,7 @@ class ModelsController(QObject):
     def _name(self, path: Path) -> str:
         return next((card.title for card in self.cards if card.path == path), model_name(path))
 
-    def _scan(self, folders: tuple[str, ...], known: str, paths: list[str]) -> _Scan:
-        """Scan the model folders, unless their fingerprint is still `known`, and check the paths.
-
-        Called on the worker thread.
-        """
-        gone = frozenset(path for path in paths if not self._catalog.is_there(path))
-        fingerprint = self._catalog.fingerprint(folders)
-        if fingerprint == known:
-            return _Scan(fingerprint, None, None, gone)
-        cards = self._catalog.scan(folders)
-        return _Scan(fingerprint, cards, self._catalog.best(cards), gone)
-
-    def _on_scanned(self, scan: _Scan) -> None:
+    def _on_scanned(self, scan: ModelScan) -> None:
         self._fingerprint = "" if self._must_recheck else scan.fingerprint
         if scan.cards is not None:
             self.cards, self._best = scan.cards, scan.best
