@@ -12,15 +12,7 @@ from app.conversation.actions import Turn
 from app.conversation.replies import fail_reply, finish_reply, stop_reply
 from app.conversation.tree import Conversation, MessageStatus, NodeId, replace_node
 from app.viewmodels.live import LiveReply
-from app.viewmodels.state_line import (
-    Importing,
-    Loading,
-    Phase,
-    Planned,
-    Preparing,
-    Reading,
-    Waiting,
-)
+from app.viewmodels.phases import Importing, Loading, Phase, Planned, Preparing, Reading, Waiting
 from app.words import state as words
 from engine.events import ModelFacts, RequestFinished
 from engine.problem import Problem

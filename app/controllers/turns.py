@@ -52,7 +52,7 @@ from app.conversation.replies import set_generation
 from app.conversation.tree import NodeId
 from app.viewmodels.live import LiveReply
 from app.viewmodels.models import waiting_phase
-from app.viewmodels.state_line import Phase, Reading, Stopping, Waiting
+from app.viewmodels.phases import Phase, Reading, Stopping, Waiting
 from engine.clients import RequestEvent
 from engine.events import (
     ModelFacts,

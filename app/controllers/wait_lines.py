@@ -16,7 +16,8 @@ from app.controllers.running_turn import RunningTurn
 from app.conversation.folder import Folder, documents_of
 from app.conversation.placement import FolderId
 from app.conversation.text import one_line
-from app.viewmodels.state_line import LONG_MS, Phase, Reading, Waiting
+from app.viewmodels.phases import Phase, Reading, Waiting
+from app.viewmodels.state_line import LONG_MS
 from app.words import state as words
 from engine.events import IdleWorking, RequestQueued, WaitReason
 from engine.types import ConversationId, chat_of

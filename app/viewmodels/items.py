@@ -24,7 +24,7 @@ from app.conversation.tree import (
 )
 from app.viewmodels.attachments import sent_chip
 from app.viewmodels.live import LiveReply
-from app.viewmodels.state_line import Planned
+from app.viewmodels.phases import Planned
 from app.viewmodels.transcript import (
     ItemStatus,
     ReplyFigures,

@@ -11,7 +11,7 @@ from dataclasses import InitVar, dataclass, field
 
 from app.conversation.tree import MessageNode
 from app.viewmodels.models import work_word
-from app.viewmodels.state_line import Phase
+from app.viewmodels.phases import Phase
 from app.words import models, state as state_words, units as words
 from engine.types import Channel
 

@@ -13,7 +13,7 @@ from typing_extensions import override
 from app.conversation.text import FILE_NAME_LEN, one_line
 from app.hub.values import Download, DownloadState
 from app.viewmodels import figures
-from app.viewmodels.state_line import (
+from app.viewmodels.phases import (
     Importing,
     Loading,
     Phase,

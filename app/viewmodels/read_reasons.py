@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from app.viewmodels import figures
-from app.viewmodels.state_line import Planned, saved_time
+from app.viewmodels.phases import Planned
+from app.viewmodels.state_line import saved_time
 from app.words import reasons as words, state, units
 from engine.usage import PromptPlan, Reason, ReasonKind
 

@@ -13,7 +13,8 @@ from enum import StrEnum
 
 from app.conversation.quotes import QuotedFile
 from app.viewmodels.attachments import Chip
-from app.viewmodels.state_line import Phase, Planned, StateLine, state_line
+from app.viewmodels.phases import Phase, Planned
+from app.viewmodels.state_line import StateLine, state_line
 from engine.problem import Problem
 from engine.types import Role
 

@@ -23,7 +23,7 @@ from app.conversation.tree import MessageNode, NodeId, Setup, has_messages
 from app.theme.palette import Theme
 from app.theme.tokens import Size
 from app.viewmodels.notes import context_share, gone_note, last_generation
-from app.viewmodels.state_line import Waiting
+from app.viewmodels.phases import Waiting
 from app.widgets.answers.area import ReadingArea
 from app.widgets.answers.line import AnswersLine
 from app.widgets.app_notice import AppNotice

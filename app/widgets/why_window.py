@@ -28,6 +28,7 @@ from app.conversation.tree import Conversation, NodeId
 from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
 from app.viewmodels.items import stored_phase
+from app.viewmodels.phases import Planned
 from app.viewmodels.read_reasons import (
     AdviceFacts,
     ReadReport,
@@ -36,7 +37,6 @@ from app.viewmodels.read_reasons import (
     TokenOrigin,
     read_report,
 )
-from app.viewmodels.state_line import Planned
 from app.widgets.button import Button
 from app.widgets.color_dot import ColorDot
 from app.widgets.focus_order import set_tab_order

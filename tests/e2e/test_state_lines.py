@@ -19,7 +19,8 @@ from app.cli.client import load_model
 from app.cli.step_report import StepReport
 from app.conversation.tree import Generation, MessageStatus, Setup, replace_node, shown_path
 from app.exchange.own_json import to_json
-from app.viewmodels.state_line import Planned, StateKind, StateLine, StateLink, state_line
+from app.viewmodels.phases import Planned
+from app.viewmodels.state_line import StateKind, StateLine, StateLink, state_line
 from app.widgets.commands import CommandId
 from engine.events import Cancel, PrefillProgress, RequestFinished, UnloadModel
 from engine.types import Role, SamplingParams

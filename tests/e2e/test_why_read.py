@@ -17,8 +17,8 @@ from PySide6.QtWidgets import QLabel
 from app.cli.client import load_model
 from app.cli.player import StepReport
 from app.conversation.tree import Setup, shown_path
+from app.viewmodels.phases import Planned
 from app.viewmodels.read_reasons import AdviceFacts, ReadReport, TokenOrigin, read_report
-from app.viewmodels.state_line import Planned
 from app.widgets.commands import CommandId
 from app.widgets.why_window import MessageLink, WhyWindow
 from app.words import reasons as words

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.viewmodels.state_line import Planned, Reading
+from app.viewmodels.phases import Planned, Reading
 from app.viewmodels.transcript import ReplyFigures, TranscriptItem, Version
 from engine.types import Role
 from engine.usage import PromptPlan, Reason, ReasonKind

@@ -12,7 +12,7 @@ from app.controllers.quote_search import QuoteSearch
 from app.controllers.turns import Turns
 from app.conversation.tree import NodeId
 from app.viewmodels.items import TranscriptItems, column_item, with_folder, with_quotes
-from app.viewmodels.state_line import Planned
+from app.viewmodels.phases import Planned
 from app.viewmodels.transcript import ItemStatus, ScrollPosition, TranscriptItem
 from app.widgets.transcript.draft_edits import DraftEdits
 from app.widgets.transcript.editor.editor import TypedEdit

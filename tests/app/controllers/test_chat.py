@@ -19,7 +19,7 @@ from app.conversation.tree import (
 from app.store.conversations import ConversationStore
 from app.store.errors import DatabaseFullError
 from app.viewmodels.models import ModelPhase
-from app.viewmodels.state_line import Loading, Planned, Reading, Waiting
+from app.viewmodels.phases import Loading, Planned, Reading, Waiting
 from engine.errors import ContextFullError, ModelFolderError, OutOfMemoryError
 from engine.events import Cancel, LoadModel, LoadStage, ModelLoaded, ModelLoading
 from engine.types import Channel, ConversationId, FinishReason, Role

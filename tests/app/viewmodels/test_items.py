@@ -25,7 +25,8 @@ from app.conversation.tree import (
 )
 from app.viewmodels.items import TranscriptItems
 from app.viewmodels.live import LiveReply
-from app.viewmodels.state_line import StateKind, Waiting
+from app.viewmodels.phases import Waiting
+from app.viewmodels.state_line import StateKind
 from app.viewmodels.transcript import ItemStatus, ReplyFigures, Version
 from engine.errors import OutOfMemoryError
 from engine.events import RequestFinished

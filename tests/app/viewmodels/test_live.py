@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from app.viewmodels.live import LiveReply
-from app.viewmodels.state_line import Waiting
+from app.viewmodels.phases import Waiting
 from engine.types import Channel
 
 

@@ -19,7 +19,7 @@ from app.viewmodels.models import (
     waiting_phase,
     work_word,
 )
-from app.viewmodels.state_line import (
+from app.viewmodels.phases import (
     Importing,
     Loading,
     Phase,

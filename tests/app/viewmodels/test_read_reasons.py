@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from app.viewmodels.phases import Planned
 from app.viewmodels.read_reasons import (
     AdviceFacts,
     PromptPart,
@@ -13,7 +14,6 @@ from app.viewmodels.read_reasons import (
     TokenOrigin,
     read_report,
 )
-from app.viewmodels.state_line import Planned
 from app.words import reasons as words
 from engine.usage import PromptPlan, Reason, ReasonKind
 

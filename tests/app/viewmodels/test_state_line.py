@@ -5,19 +5,8 @@ from itertools import product
 
 import pytest
 
-from app.viewmodels.state_line import (
-    Importing,
-    Loading,
-    Phase,
-    Planned,
-    Preparing,
-    Reading,
-    StateKind,
-    StateLine,
-    StateLink,
-    Waiting,
-    state_line,
-)
+from app.viewmodels.phases import Importing, Loading, Phase, Planned, Preparing, Reading, Waiting
+from app.viewmodels.state_line import StateKind, StateLine, StateLink, state_line
 from engine.usage import PromptPlan, Reason, ReasonKind
 
 SENTENCE = "A sentence."

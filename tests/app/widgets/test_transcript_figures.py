@@ -11,7 +11,8 @@ from PySide6.QtGui import QImage, QPainter
 
 from app.theme.palette import Theme
 from app.viewmodels.items import TranscriptItems
-from app.viewmodels.state_line import Planned, state_line
+from app.viewmodels.phases import Planned
+from app.viewmodels.state_line import state_line
 from app.viewmodels.transcript import ReplyFigures, TranscriptItem, Version
 from app.widgets.transcript.rows.actions import (
     ActionsRow,

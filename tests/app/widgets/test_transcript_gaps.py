@@ -11,7 +11,8 @@ from PySide6.QtTest import QTest
 from app.theme.palette import Theme
 from app.theme.tokens import Type
 from app.viewmodels.attachments import Chip
-from app.viewmodels.state_line import Phase, state_line
+from app.viewmodels.phases import Phase
+from app.viewmodels.state_line import state_line
 from app.viewmodels.transcript import ItemStatus, TranscriptItem, Version
 from app.widgets.transcript.accessibility.canvas import TranscriptCanvas
 from app.widgets.transcript.rows.actions import user_actions

@@ -8,7 +8,7 @@ from PySide6.QtGui import QHelpEvent, QTextDocument
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QToolTip
 
-from app.viewmodels.state_line import Waiting
+from app.viewmodels.phases import Waiting
 from app.viewmodels.transcript import ItemStatus, Version
 from app.widgets.transcript.rows.notes import CutLink, cut_link
 from app.widgets.transcript.rows.row import RowAction

@@ -8,7 +8,7 @@ from pytestqt.qtbot import QtBot
 
 from app.settings import Appearance
 from app.theme.palette import Theme
-from app.viewmodels.state_line import Loading, Waiting
+from app.viewmodels.phases import Loading, Waiting
 from app.viewmodels.transcript import ItemStatus, TranscriptItem
 from app.widgets.transcript.flush import Delta, DeltaBuffer
 from app.widgets.transcript.rows.row import RowAction

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QPoint, QRect, QRectF, QSize
 from PySide6.QtWidgets import QWidget
 
-from app.viewmodels.state_line import Planned
+from app.viewmodels.phases import Planned
 from app.viewmodels.transcript import ItemStatus, TranscriptItem
 from app.widgets.transcript.input.click_actions import ClickActions
 from app.widgets.transcript.input.pointer import Click

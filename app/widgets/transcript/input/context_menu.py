@@ -10,7 +10,7 @@ from PySide6.QtCore import QPoint, QPointF
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 
-from app.viewmodels.state_line import Planned
+from app.viewmodels.phases import Planned
 from app.viewmodels.transcript import ItemStatus, TranscriptItem
 from app.widgets.menu import Menu, pop_up
 from app.widgets.transcript.input.click_actions import ClickActions, PictureAction
