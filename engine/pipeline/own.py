@@ -28,7 +28,7 @@ from engine.models.partial import PartlyStored, load_partly, parameters_of, used
 from engine.pipeline.exact import EXACT_TYPES
 from engine.pipeline.split import PartOfModel
 from engine.pipeline.trace import LayerTrace, UnsplittableError, trace_layers
-from engine.vision.tower import tower_files
+from engine.vision.tower_module import tower_files
 
 # Number of tokens of the lazy call that finds the used parameters.
 _NUM_TOKENS = 2

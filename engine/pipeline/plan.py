@@ -30,7 +30,7 @@ from engine.models.partial import parameters_of
 from engine.pipeline.own import OwnLayers, require_exact, traced
 from engine.pipeline.trace import UnsplittableError, layers_of
 from engine.sizes import size_of
-from engine.vision.tower import tower_files, tower_weights
+from engine.vision.tower_module import tower_files, tower_weights
 
 # State for which each stage keeps room beside its weights.
 _NUM_TOKENS: Final = 32_768

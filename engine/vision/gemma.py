@@ -32,10 +32,9 @@ from engine.vision.tower import (
     PictureLength,
     SiglipAttention,
     TokenGrid,
-    TowerModule,
-    import_part,
     patch_bytes,
 )
+from engine.vision.tower_module import TowerModule, import_part
 from engine.vision.visibility import MaskedLayer, Visibility
 
 

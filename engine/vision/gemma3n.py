@@ -33,10 +33,9 @@ from engine.vision.tower import (
     Patches,
     PictureLength,
     TokenGrid,
-    TowerModule,
-    import_part,
     like_text,
 )
+from engine.vision.tower_module import TowerModule, import_part
 
 _EPS = 1e-6  # of the norms of timm's tower
 _MAX_EXPANSION = 6  # of the channels inside a block

@@ -33,10 +33,9 @@ from engine.vision.tower import (
     Patches,
     PictureLength,
     TokenGrid,
-    TowerModule,
-    import_part,
     patch_bytes,
 )
+from engine.vision.tower_module import TowerModule, import_part
 from engine.vision.visibility import MaskedLayer, Visibility
 
 _MAX_TOKENS = 280  # highest number of tokens of a picture, where the image processor sets none

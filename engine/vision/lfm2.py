@@ -34,11 +34,10 @@ from engine.vision.tower import (
     PictureLength,
     SiglipAttention,
     TokenGrid,
-    TowerModule,
-    import_part,
     like_text,
     patch_bytes,
 )
+from engine.vision.tower_module import TowerModule, import_part
 
 
 class Lfm2Tower:

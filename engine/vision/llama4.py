@@ -34,10 +34,9 @@ from engine.vision.tower import (
     Patches,
     PictureLength,
     TokenGrid,
-    TowerModule,
-    import_part,
     patch_bytes,
 )
+from engine.vision.tower_module import TowerModule, import_part
 
 _MAX_TILES = 16  # highest number of tiles of a picture, where the image processor sets none
 _NUMBER_BYTES = 4

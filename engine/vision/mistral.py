@@ -31,11 +31,10 @@ from engine.vision.tower import (
     Patches,
     PictureLength,
     TokenGrid,
-    TowerModule,
-    import_part,
     like_text,
     patch_bytes,
 )
+from engine.vision.tower_module import TowerModule, import_part
 
 _MEAN = (0.48145466, 0.4578275, 0.40821073)
 _STD = (0.26862954, 0.26130258, 0.27577711)

@@ -30,10 +30,9 @@ from engine.vision.tower import (
     Patches,
     PictureLength,
     TokenGrid,
-    TowerModule,
-    import_part,
     patch_bytes,
 )
+from engine.vision.tower_module import TowerModule, import_part
 
 # Sizes of the image processor, and their values where a folder has none
 _SIZES: Final = {

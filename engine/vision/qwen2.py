@@ -23,14 +23,8 @@ from typing_extensions import override
 from engine.catalog.model_config import picture_sections, text_settings
 from engine.vision.positions import axes_in_blocks, replace_ropes
 from engine.vision.qwen import QwenTower
-from engine.vision.tower import (
-    AttentionInBlocks,
-    EncodedPicture,
-    PassContext,
-    Patches,
-    import_part,
-    patch_bytes,
-)
+from engine.vision.tower import AttentionInBlocks, EncodedPicture, PassContext, Patches, patch_bytes
+from engine.vision.tower_module import import_part
 
 
 class Qwen2Tower(QwenTower):

@@ -30,7 +30,8 @@ from engine.vision.mistral import MistralTower
 from engine.vision.pixels import beside, read_pixels
 from engine.vision.qwen import QwenTower
 from engine.vision.qwen2 import Qwen2Tower
-from engine.vision.tower import EncodedPicture, PassContext, Patches, Tower, tower_weights
+from engine.vision.tower import EncodedPicture, PassContext, Patches, Tower
+from engine.vision.tower_module import tower_weights
 
 # Highest number of pictures that are remembered. Each takes 1 kB.
 _MAX_KNOWN = 1024

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from engine.vision.gemma3n import NETWORKS, Network
-from engine.vision.tower import import_part
+from engine.vision.tower_module import import_part
 
 TINY_NETWORK: Final = "tiny"
 

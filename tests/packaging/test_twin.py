@@ -36,7 +36,7 @@ print(len(sys.argv) - 1, sys.executable)
 ASK_SEEING = """
 import sys
 from app.__main__ import main
-from engine.vision.tower import import_part
+from engine.vision.tower_module import import_part
 import_part("gemma3n.config")  # only the tests know a tiny model of this type
 import_part("gemma3n.vision")
 picture, *models = sys.argv[1:]

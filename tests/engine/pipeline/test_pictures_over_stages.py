@@ -25,7 +25,8 @@ from engine.pipeline.split import PartOfModel
 from engine.questions import Evict, EvictWhat
 from engine.types import Message, Picture
 from engine.vision import tower
-from engine.vision.tower import EncodedPicture, TokenGrid, TowerModule, tower_weights
+from engine.vision.tower import EncodedPicture, TokenGrid
+from engine.vision.tower_module import TowerModule, tower_weights
 from tests.fakes.asking import cache_of, reply_of
 from tests.fakes.inline_engine import InlineClient
 from tests.fakes.seeing_configs import SEEING_NAMES

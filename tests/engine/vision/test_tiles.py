@@ -27,7 +27,7 @@ from engine.problem import ProblemKind
 from engine.types import Picture
 from engine.vision.lfm2 import Lfm2Tower
 from engine.vision.tiles import TileLayout, TileSettings
-from engine.vision.tower import import_part
+from engine.vision.tower_module import import_part
 from tests.architectures.whole_models import whole_packages
 from tests.fakes.inline_engine import InlineClient
 from tests.fakes.seeing_engine import asked, seen, submit

@@ -25,7 +25,8 @@ from engine.vision.lfm2 import make_lfm2_tower
 from engine.vision.pixels import read_pixels
 from engine.vision.qwen import make_qwen_tower
 from engine.vision.seeing import TOWERS
-from engine.vision.tower import Tower, import_part, tower_weights
+from engine.vision.tower import Tower
+from engine.vision.tower_module import import_part, tower_weights
 from tests.fakes.seeing_model import build_seeing
 
 COMMON: dict[str, Any] = {"group_size": 32, "bits": 8}
