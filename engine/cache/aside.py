@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from engine.cache.grafting import Graft, stored_end
 from engine.cache.holdings import Holdings, Lease
 from engine.cache.hot import LentSpan
+from engine.cache.snapshot import Snapshot
 from engine.sequences import common_prefix_len
 from engine.types import ConversationId
 
@@ -51,12 +52,23 @@ class Aside:
             self.drop()
 
     def reach(self, conversation_id: ConversationId, prompt_ids: Sequence[int]) -> int:
-        """Return how many leading tokens of a prompt the kept state would restore. Nothing is changed."""
-        if conversation_id != self._conversation_id:
-            return 0
-        whole, cut_at = self._beginning(prompt_ids)
-        ends = [one.run.end for one in whole if _resumes(one, prompt_ids)]
-        return max(*ends, min(cut_at, len(prompt_ids) - 1), 0)
+        """Return how many leading tokens of a prompt the kept state would restore. Nothing is changed.
+
+        The state of a side request that still runs counts, because its continuation ends and keeps it.
+        """
+        ends = [0]
+        for lease in self._holdings.leases:
+            if lease.side and lease.has_points and lease.hot.conversation_id == conversation_id:
+                agreed = common_prefix_len(lease.hot.token_ids, prompt_ids)
+                held = (point for point in lease.snapshots if point.num_tokens <= agreed)
+                ends += [
+                    one.num_tokens for one in held if _resumes(one, one.num_tokens, prompt_ids)
+                ]
+        if conversation_id == self._conversation_id:
+            whole, cut_at = self._beginning(prompt_ids)
+            kept = (one for one in whole if _resumes(one.snapshot, one.run.end, prompt_ids))
+            ends += [*(one.run.end for one in kept), min(cut_at, len(prompt_ids) - 1)]
+        return max(ends)
 
     def take(
         self,
@@ -104,7 +116,6 @@ def _cut(kept: Graft, end: int) -> Graft:
     return Graft(kept.run.part(0, end), [head], None)
 
 
-def _resumes(kept: Graft, prompt_ids: Sequence[int]) -> bool:
-    """Return True if a prompt can resume at the end of a graft: tokens are left to feed, or logits are kept."""
-    has_logits = kept.snapshot is not None and kept.snapshot.logits is not None
-    return kept.run.end < len(prompt_ids) or has_logits
+def _resumes(point: Snapshot | None, end: int, prompt_ids: Sequence[int]) -> bool:
+    """Return True if a prompt can resume at `end`: tokens are left to feed, or the point has logits."""
+    return end < len(prompt_ids) or (point is not None and point.logits is not None)

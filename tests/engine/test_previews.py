@@ -253,6 +253,8 @@ def test_request_continues_a_preview_that_it_interrupts_though_the_preview_is_wi
         )
     for _ in range(num_ahead):  # the words on screen are behind
         client.step()
+    counted = client.answer(client.count_tokens(EDITED))
+    assert counted.num_tokens == counted.num_cached, "the message was read for the preview"
     answer = continued(EDITED, shown)
     client.send(Submit(answer, time.perf_counter()))
     client.withdraw(asked)
