@@ -35,8 +35,9 @@ from app.bridge.callers import Callers
 from app.bridge.garbage import GarbageSearch
 from app.bridge.quit_signals import QuitSignals
 from app.bridge.reports import catch_unexpected, log_qt_messages, start_log
-from app.controllers.core import Core, Seams
+from app.controllers.core import Core
 from app.controllers.origin import SystemOrigin
+from app.controllers.seams import Seams
 from app.login_item import login_item
 from app.options import Options
 from app.paths import Paths

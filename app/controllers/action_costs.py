@@ -6,14 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject
 
-from app.bridge.engine_bridge import EngineBridge
-from app.controllers.desk import Desk
-from app.controllers.models import ModelsController
-from app.controllers.reading_rate import ReadingRate
+from app.controllers.chat_services import ChatServices
+from app.controllers.chat_states import ChatStates
+from app.controllers.count_question import CountQuestion
 from app.controllers.requests import counted_regenerate, turn_without_draft
-from app.controllers.turns import Turns
 from app.conversation.tree import (
     Conversation,
     NodeId,
@@ -24,7 +22,6 @@ from app.conversation.tree import (
 )
 from app.viewmodels.chat_state import counted_state
 from app.viewmodels.cost import chat_line, cost_line
-from engine.commands import Asked
 from engine.events import ModelFacts
 from engine.questions import NextPrompt, TokensCounted
 from engine.types import ConversationId, Request
@@ -41,32 +38,21 @@ class ActionCosts(QObject):
     refuses its messages.
     """
 
-    # The next message of a conversation was counted. Arguments: its ConversationId, its ChatState
-    chat_counted = Signal(object, object)
-
-    def __init__(
-        self,
-        bridge: EngineBridge,
-        desk: Desk,
-        turns: Turns,
-        models: ModelsController,
-        rate: ReadingRate,
-    ) -> None:
+    def __init__(self, services: ChatServices, states: ChatStates) -> None:
         super().__init__()
-        self._bridge = bridge
-        self._desk = desk
-        self._turns = turns
-        self._models = models
-        self._rate = rate
-        self._asked: Asked[TokensCounted] | None = None  # the open question
+        self._desk = services.desk
+        self._turns = services.turns
+        self._models = services.models
+        self._rate = services.rate
+        self._states = states
+        self._question = CountQuestion(services.bridge)
         # The conversation that is loaded for a question, and the function that gets its cost.
         self._loading: tuple[ConversationId, Tell] | None = None
-        self._is_over = False  # True once the app is closing
-        desk.expected.connect(self._on_expected)
+        services.desk.expected.connect(self._on_expected)
 
     def stop(self) -> None:
         """Ask nothing more, because the app is closing."""
-        self._is_over = True
+        self._question.stop()
 
     def of_regenerate(self, chat: ConversationId, reply_id: NodeId, tell: Tell) -> None:
         """Tell the cost of another version of an answer."""
@@ -105,9 +91,7 @@ class ActionCosts(QObject):
     def _drop(self) -> None:
         """Withdraw the open question."""
         self._loading = None
-        if self._asked is not None:
-            self._bridge.engine.withdraw(self._asked)
-            self._asked = None
+        self._question.withdraw()
 
     def _on_expected(self, chat: ConversationId) -> None:
         if self._loading is not None and self._loading[0] == chat:
@@ -126,20 +110,13 @@ class ActionCosts(QObject):
         self._drop()
         facts = self._models.status.facts
         is_answered = self._turns.live_in(conversation.conversation_id) is not None
-        if facts is None or is_answered or self._is_over or not has_messages(conversation):
-            return
-        asked = self._asked = self._bridge.engine.count_tokens(make(facts))
-        self._bridge.when_answered(asked, partial(self._on_counted, asked, use))
-
-    def _on_counted(self, asked: Asked[TokensCounted], use: _Use, counted: TokensCounted) -> None:
-        if asked == self._asked:
-            self._asked = None
-            use(counted)
+        if facts is not None and not is_answered and has_messages(conversation):
+            self._question.ask(make(facts), use)
 
     def _tell_cost(self, tell: Tell, counted: TokensCounted) -> None:
         tell(cost_line(self._rate.to_read(counted)))
 
     def _tell_of_chat(self, chat: ConversationId, tell: Tell, counted: TokensCounted) -> None:
         state = counted_state(counted)
-        self.chat_counted.emit(chat, state)
+        self._states.note_counted(chat, state)
         tell(chat_line(state, self._rate.to_read(counted)))

@@ -10,19 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
-from app.bridge.engine_bridge import EngineBridge, IdleEvent
-from app.controllers.chat import ChatController
-from app.controllers.desk import Desk
-from app.controllers.models import ModelsController
-from app.controllers.reading_rate import ReadingRate
+from app.bridge.engine_bridge import IdleEvent
+from app.controllers.chat_services import ChatServices
+from app.controllers.count_question import CountQuestion
 from app.controllers.requests import turn_without_draft
-from app.controllers.turns import Turns
 from app.conversation.forks import is_in_tree
 from app.conversation.tree import Conversation, NodeId, show_branch
 from app.viewmodels.branch_cost import BranchCost, branch_cost
-from engine.commands import Asked
 from engine.events import IdleWorking, ModelFacts
 from engine.questions import NextPrompt, TokensCounted
 from engine.types import ConversationId
@@ -37,34 +33,25 @@ class BranchCosts(QObject):
 
     changed = Signal()
 
-    def __init__(
-        self,
-        bridge: EngineBridge,
-        desk: Desk,
-        turns: Turns,
-        models: ModelsController,
-        chat: ChatController,
-        rate: ReadingRate,
-    ) -> None:
+    def __init__(self, services: ChatServices) -> None:
         super().__init__()
-        self._bridge = bridge
-        self._desk = desk
-        self._turns = turns
-        self._models = models
-        self._rate = rate
+        self._desk = services.desk
+        self._turns = services.turns
+        self._models = services.models
+        self._rate = services.rate
         self._chat_id: ConversationId | None = None
         self._wanted: Sequence[NodeId] = ()
         self.counted: dict[NodeId, TokensCounted] = {}
-        self._asked: Asked[TokensCounted] | None = None  # the question whose answer is awaited
-        self._is_idle_reading = False  # True while idle work reads: its chat's costs change with it
-        self._is_over = False  # True once the app is closing
-        self._delay = QTimer(self, singleShot=True, interval=ASK_MS)
-        self._delay.timeout.connect(self._ask)
-        bridge.idle_changed.connect(self._on_idle_changed)
-        models.status_changed.connect(self._drop)
-        chat.next_turn_changed.connect(self._on_chat_changed)
-        turns.activity_changed.connect(self._drop)
-        rate.changed.connect(self.changed)
+        self._is_idle_reading = (
+            False  # True while idle work reads: its services.chat's costs change with it
+        )
+        self._question = CountQuestion(services.bridge, ASK_MS)
+        self._question.due.connect(self._ask)
+        services.bridge.idle_changed.connect(self._on_idle_changed)
+        services.models.status_changed.connect(self._drop)
+        services.chat.next_turn_changed.connect(self._on_chat_changed)
+        services.turns.activity_changed.connect(self._drop)
+        services.rate.changed.connect(self.changed)
 
     @property
     def costs(self) -> Mapping[NodeId, BranchCost]:
@@ -84,17 +71,14 @@ class BranchCosts(QObject):
 
     def stop(self) -> None:
         """Ask for nothing any more, because the app is closing."""
-        self._is_over = True
-        self._wait()
+        self._question.stop()
 
     def _wait(self) -> None:
         """Withdraw the open question, and ask for the wanted costs after the delay."""
-        self._delay.stop()
-        if self._wanted and not self._is_over:
-            self._delay.start()
-        if self._asked is not None:
-            self._bridge.engine.withdraw(self._asked)
-            self._asked = None
+        if self._wanted:
+            self._question.wait()
+        else:
+            self._question.withdraw()
 
     def _on_chat_changed(self, conversation_id: ConversationId) -> None:
         if conversation_id == self._chat_id:
@@ -122,16 +106,13 @@ class BranchCosts(QObject):
         unknown = (end for end in self._wanted if end not in self.counted)
         end = next((one for one in unknown if is_in_tree(conversation, one)), None)
         if end is not None:
-            asked = self._bridge.engine.count_tokens(branch_prompt(conversation, end, facts))
-            self._asked = asked
-            self._bridge.when_answered(asked, partial(self._on_counted, asked, end))
+            prompt = branch_prompt(conversation, end, facts)
+            self._question.ask(prompt, partial(self._on_counted, end))
 
-    def _on_counted(self, asked: Asked[TokensCounted], end: NodeId, counted: TokensCounted) -> None:
-        if asked == self._asked:
-            self._asked = None
-            self.counted[end] = counted
-            self.changed.emit()
-            self._ask()
+    def _on_counted(self, end: NodeId, counted: TokensCounted) -> None:
+        self.counted[end] = counted
+        self.changed.emit()
+        self._ask()
 
 
 def branch_prompt(conversation: Conversation, end: NodeId, facts: ModelFacts) -> NextPrompt:

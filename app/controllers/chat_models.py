@@ -19,10 +19,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 
-from app.controllers.desk import Desk
-from app.controllers.library import LibraryController
-from app.controllers.models import ModelsController
-from app.controllers.turns import Turns
+from app.controllers.chat_services import ChatServices
 from app.viewmodels.model_question import uses_other_model, where_now
 from app.viewmodels.notes import last_generation
 from engine.types import ConversationId
@@ -34,15 +31,13 @@ class ChatModels(QObject):
     # emitted when the user continues the shown conversation with the model in use
     stayed = Signal()
 
-    def __init__(
-        self, desk: Desk, turns: Turns, models: ModelsController, library: LibraryController
-    ) -> None:
+    def __init__(self, services: ChatServices) -> None:
         super().__init__()
-        self._desk = desk
-        self._turns = turns
-        self._models = models
-        self._library = library
-        models.chosen.connect(self._keep)
+        self._desk = services.desk
+        self._turns = services.turns
+        self._models = services.models
+        self._library = services.library
+        services.models.chosen.connect(self._keep)
 
     def must_ask(self, conversation_id: ConversationId) -> bool:
         """Return True if the user must choose between the model in use and the conversation's.

@@ -1,21 +1,19 @@
 """All controllers and worker threads of the app, created and connected. Main thread.
 
-The `Seams` are the parts that tests replace, such as the engine, the store and the clocks. main.py
-creates one `Core` from them and passes it to MainWindow. The window's widgets call the controllers
-and connect to their signals. Tests create a Core from fakes. `open` loads the conversations,
-`start` starts the engine, `close` saves everything and joins every thread.
+main.py creates one `Core` from `Seams`, the parts that tests replace, and passes it to MainWindow. The
+window's widgets call the controllers and connect to their signals. `open` loads the conversations, `start`
+starts the engine, `close` saves everything and joins every thread.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 
-from app.bridge.engine_bridge import EngineBridge, EngineFactory
+from app.bridge.engine_bridge import EngineBridge
 from app.bridge.jobs import JobLane
 from app.bridge.store_lane import StoreLane
 from app.controllers.action_costs import ActionCosts
@@ -23,10 +21,10 @@ from app.controllers.answer_sets import AnswerSets
 from app.controllers.attachments import AttachmentsController
 from app.controllers.backups import Backups
 from app.controllers.branch_costs import BranchCosts
-from app.controllers.catalog import Catalog
 from app.controllers.chat import ChatController
 from app.controllers.chat_copies import ChatCopies
 from app.controllers.chat_models import ChatModels
+from app.controllers.chat_services import ChatServices
 from app.controllers.chat_states import ChatStates
 from app.controllers.continuing import UndoContinue
 from app.controllers.copies import Copies
@@ -56,7 +54,6 @@ from app.controllers.memory_map import MemoryMap
 from app.controllers.models import ModelsController
 from app.controllers.opening import Opening
 from app.controllers.organising import Organiser
-from app.controllers.origin import Origin
 from app.controllers.picture_prices import PicturePrices
 from app.controllers.preferences import Preferences
 from app.controllers.presets import PresetsController
@@ -66,10 +63,11 @@ from app.controllers.quote_search import QuoteSearch
 from app.controllers.read_ahead import ReadAheadController
 from app.controllers.reading_rate import ReadingRate
 from app.controllers.recently_deleted import RecentlyDeleted
+from app.controllers.seams import Seams
 from app.controllers.search import SearchController
 from app.controllers.sending import UndoSend
 from app.controllers.server import ServerController
-from app.controllers.several import CheckHosts, SeveralMacs
+from app.controllers.several import SeveralMacs
 from app.controllers.statistics import EngineStatistics
 from app.controllers.storage import Storage
 from app.controllers.time_saved import TimeSaved
@@ -79,35 +77,9 @@ from app.controllers.undo import UndoList
 from app.controllers.undoing import Undoing
 from app.controllers.unused_pictures import UnusedPictures
 from app.conversation.attachments import MAX_ATTACHMENTS
-from app.login_item import LoginItem
 from app.server.kept_replies import REPLIES_FILE
 from app.server.key import KEY_FILE
-from app.settings import Settings
-from app.store.conversations import OpenedStore
-from app.store.place import DataPlace
 from app.store.reading_records import RATES_FILE, SAVED_FILE
-from engine.hosts.checking import check_hosts
-from engine.hosts.hostfile import Hosts
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seams:
-    """The parts that tests replace: engine, store, model catalog, clocks and settings."""
-
-    make_engine: EngineFactory
-    open_store: Callable[[], OpenedStore]
-    catalog: Catalog
-    origin: Origin  # source of clock times, random ids and seeds
-    settings: Settings  # settings as they were loaded at the start
-    settings_path: Path
-    place: DataPlace  # place of the database that open_store opens
-    logs_dir: Path
-    state_dir: Path  # folder of cached state that survives a restart
-    model: Path | None = None  # model folder to load, instead of the model chosen last
-    hosts: Hosts | None = None  # hosts of the command line that hold the model together
-    check_hosts: CheckHosts = check_hosts
-    login_item: LoginItem | None = None  # None: the app cannot be opened at login
-    debug: bool = False  # True: check the engine's cache after each answer, and show its statistics
 
 
 class Core(QObject):
@@ -132,8 +104,17 @@ class Core(QObject):
         self._make_models(seams)
         self._make_chats(seams)
         self._make_files(seams)
-        self._make_engine_work(seams)
-        self._make_estimates(seams)
+        services = ChatServices(
+            bridge=self.bridge,
+            desk=self.desk,
+            turns=self.turns,
+            models=self.models,
+            library=self.library,
+            chat=self.chat,
+            rate=self.reading_rate,
+        )
+        self._make_engine_work(seams, services)
+        self._make_estimates(seams, services)
         self._connect()
 
     def _make_models(self, seams: Seams) -> None:
@@ -211,11 +192,11 @@ class Core(QObject):
         )
         self.history = VisitHistory(self.library)
 
-    def _make_engine_work(self, seams: Seams) -> None:
+    def _make_engine_work(self, seams: Seams, services: ChatServices) -> None:
         """Create what gives the engine other work than answers, and what reports on it."""
         self.idle = IdleController(self.bridge, self.preferences)
         self.statistics = EngineStatistics(self.bridge) if seams.debug else None
-        self.chat_models = ChatModels(self.desk, self.turns, self.models, self.library)
+        self.chat_models = ChatModels(services)
         self.memory_map = MemoryMap(self.bridge, self.preferences)
         self.documents = FolderDocuments(
             self.bridge,
@@ -226,32 +207,12 @@ class Core(QObject):
             self.reading_rate,
             seams.origin,
         )
-        self.read_ahead = ReadAheadController(
-            self.bridge,
-            self.desk,
-            self.turns,
-            self.models,
-            self.chat_models,
-            self.library,
-            self.chat,
-            self.documents,
-        )
-        self.titles = TitlesController(
-            self.bridge, self.desk, self.turns, self.models, self.library, self.preferences
-        )
-        self.previews = Previews(
-            self.bridge,
-            self.desk,
-            self.models,
-            self.chat_models,
-            self.library,
-            self.chat,
-            self.preferences,
-            seams.origin,
-        )
+        self.read_ahead = ReadAheadController(services, self.chat_models, self.documents)
+        self.titles = TitlesController(services, self.preferences)
+        self.previews = Previews(services, self.chat_models, self.preferences, seams.origin)
         self.draft_files = DraftFiles(self.desk, self.chat, self.undo)
         openings = FileOpenings(self.desk, self.draft_files, self.pictures, self.preferences)
-        counts = FileCounts(self.bridge, self.desk, self.models, self.library, seams.origin)
+        counts = FileCounts(services, seams.origin)
         self.attachments = AttachmentsController(
             self.desk, self.models, self.library, self.draft_files, openings, counts
         )
@@ -281,38 +242,20 @@ class Core(QObject):
             seams.logs_dir,
         )
 
-    def _make_estimates(self, seams: Seams) -> None:
+    def _make_estimates(self, seams: Seams, services: ChatServices) -> None:
         """Create what tells how long the model will read before it answers."""
         folder = seams.settings_path.parent
         self.turns.estimate_saved = self.reading_rate.saved_ms
         self.turns.wait_lines.folder_of = self.folders.get_any
         self.time_saved = TimeSaved(self.turns, seams.origin, folder / SAVED_FILE, self._lane)
-        self.prompt_sizes = PromptSizes(
-            self.bridge,
-            self.desk,
-            self.turns,
-            self.models,
-            self.library,
-            self.chat,
-            self.reading_rate,
-        )
-        self.prompt_sizes.chat_counted.connect(self.chat_states.note_counted)
-        self.branch_costs = BranchCosts(
-            self.bridge, self.desk, self.turns, self.models, self.chat, self.reading_rate
-        )
-        self.action_costs = ActionCosts(
-            self.bridge, self.desk, self.turns, self.models, self.reading_rate
-        )
-        self.picture_prices = PicturePrices(
-            self.bridge, self.desk, self.models, self.library, self.reading_rate
-        )
-        self.first_return = FirstReturn(
-            self.desk, self.turns, self.library, self.preferences, self.reading_rate
-        )
+        self.prompt_sizes = PromptSizes(services, self.chat_states)
+        self.branch_costs = BranchCosts(services)
+        self.action_costs = ActionCosts(services, self.chat_states)
+        self.picture_prices = PicturePrices(services)
+        self.first_return = FirstReturn(services, self.preferences)
 
     def _connect(self) -> None:
         self.several.counted.connect(self.hub.judge_again)
-        self.action_costs.chat_counted.connect(self.chat_states.note_counted)
         self.library.selected.connect(self.preferences.set_selected)
         self.library.documents_changed.connect(self.chat.next_turn_changed)
         self.chat.picked.connect(self.answer_sets.note_pick)

@@ -13,10 +13,8 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Signal
 
-from app.bridge.engine_bridge import EngineBridge, IdleEvent
-from app.controllers.desk import Desk
-from app.controllers.library import LibraryController
-from app.controllers.models import ModelsController
+from app.bridge.engine_bridge import IdleEvent
+from app.controllers.chat_services import ChatServices
 from app.controllers.origin import Origin
 from app.controllers.requests import is_far_too_long, next_turn
 from app.conversation.attachments import Attachment, Files
@@ -51,21 +49,14 @@ class FileCounts(QObject):
     )  # argument: ConversationId on show; its files, sizes or progress changed
     counted_all = Signal()  # all files of the draft are counted; `changed` follows
 
-    def __init__(
-        self,
-        bridge: EngineBridge,
-        desk: Desk,
-        models: ModelsController,
-        library: LibraryController,
-        origin: Origin,
-    ) -> None:
+    def __init__(self, services: ChatServices, origin: Origin) -> None:
         super().__init__()
-        self._bridge = bridge
-        self._desk = desk
-        self._models = models
-        self._library = library
+        self._bridge = services.bridge
+        self._desk = services.desk
+        self._models = services.models
+        self._library = services.library
         self._origin = origin
-        self.facts = models.status.facts
+        self.facts = services.models.status.facts
         self.files: Files = ()  # files of the draft on show
         self.counted: TokensCounted | None = None  # the next prompt with all files
         # Tokens of the files that were counted, also if another file is too long for that.
@@ -75,10 +66,10 @@ class FileCounts(QObject):
         self._read = 0  # tokens at the start of the next prompt that are cached or fed
         self._reading: _FileReading | None = None
         self._is_answering = False  # True if the conversation on show has a running answer
-        bridge.idle_changed.connect(self._on_idle_changed)
-        library.current_changed.connect(self._refresh)
-        desk.changed.connect(self._on_changed)
-        models.status_changed.connect(self._on_status_changed)
+        services.bridge.idle_changed.connect(self._on_idle_changed)
+        services.library.current_changed.connect(self._refresh)
+        services.desk.changed.connect(self._on_changed)
+        services.models.status_changed.connect(self._on_status_changed)
 
     @property
     def sizes(self) -> list[FileSize] | None:

@@ -9,11 +9,8 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal
 
-from app.controllers.desk import Desk
-from app.controllers.library import LibraryController
+from app.controllers.chat_services import ChatServices
 from app.controllers.preferences import Preferences
-from app.controllers.reading_rate import ReadingRate
-from app.controllers.turns import Turns
 from app.conversation.tree import Conversation
 from app.viewmodels.first_return import return_note
 from app.viewmodels.notes import last_generation
@@ -25,22 +22,15 @@ class FirstReturn(QObject):
 
     noted = Signal(str)  # argument: the note
 
-    def __init__(
-        self,
-        desk: Desk,
-        turns: Turns,
-        library: LibraryController,
-        preferences: Preferences,
-        rate: ReadingRate,
-    ) -> None:
+    def __init__(self, services: ChatServices, preferences: Preferences) -> None:
         super().__init__()
-        self._desk = desk
-        self._library = library
+        self._desk = services.desk
+        self._library = services.library
         self._preferences = preferences
-        self._rate = rate
+        self._rate = services.rate
         self._last: ConversationId | None = None  # conversation of the last answer in this run
         if not preferences.value.return_noted:
-            turns.answered.connect(self._on_answered)
+            services.turns.answered.connect(self._on_answered)
 
     def _on_answered(self, conversation_id: ConversationId) -> None:
         is_return, self._last = conversation_id != self._last, conversation_id

@@ -6,11 +6,7 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Signal
 
-from app.bridge.engine_bridge import EngineBridge
-from app.controllers.desk import Desk
-from app.controllers.library import LibraryController
-from app.controllers.models import ModelsController
-from app.controllers.reading_rate import ReadingRate
+from app.controllers.chat_services import ChatServices
 from app.conversation.attachments import AttachedPicture, view_size
 from app.settings import PictureSize
 from app.viewmodels.picture_price import PicturePrice
@@ -24,28 +20,21 @@ class PicturePrices(QObject):
 
     changed = Signal()
 
-    def __init__(
-        self,
-        bridge: EngineBridge,
-        desk: Desk,
-        models: ModelsController,
-        library: LibraryController,
-        rate: ReadingRate,
-    ) -> None:
+    def __init__(self, services: ChatServices) -> None:
         super().__init__()
-        self._bridge = bridge
-        self._desk = desk
-        self._models = models
-        self._library = library
-        self._rate = rate
-        self._facts = models.status.facts
+        self._bridge = services.bridge
+        self._desk = services.desk
+        self._models = services.models
+        self._library = services.library
+        self._rate = services.rate
+        self._facts = services.models.status.facts
         self._asked: set[ViewSize] = set()
         self._num_tokens: dict[ViewSize, int] = {}
         self._edited: tuple[AttachedPicture, ...] = ()  # the pictures in the editor of a message
-        rate.changed.connect(self.changed)
-        desk.changed.connect(self._refresh)
-        library.current_changed.connect(self._refresh)
-        models.status_changed.connect(self._refresh)
+        services.rate.changed.connect(self.changed)
+        services.desk.changed.connect(self._refresh)
+        services.library.current_changed.connect(self._refresh)
+        services.models.status_changed.connect(self._refresh)
 
     def price(self, picture: AttachedPicture, size: PictureSize) -> PicturePrice | None:
         """Return the price of a picture in a size; None if it is not counted."""

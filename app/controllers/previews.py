@@ -11,12 +11,8 @@ from functools import partial
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from app.bridge.engine_bridge import EngineBridge
-from app.controllers.chat import ChatController
 from app.controllers.chat_models import ChatModels
-from app.controllers.desk import Desk
-from app.controllers.library import LibraryController
-from app.controllers.models import ModelsController
+from app.controllers.chat_services import ChatServices
 from app.controllers.origin import Origin
 from app.controllers.preferences import Preferences
 from app.controllers.prompt_size import EditSource
@@ -48,23 +44,19 @@ class Previews(QObject):
 
     changed = Signal()  # `shown` has changed
 
-    def __init__(  # noqa: PLR0913 (the preview depends on each)
+    def __init__(
         self,
-        bridge: EngineBridge,
-        desk: Desk,
-        models: ModelsController,
+        services: ChatServices,
         chat_models: ChatModels,
-        library: LibraryController,
-        chat: ChatController,
         preferences: Preferences,
         origin: Origin,
     ) -> None:
         super().__init__()
-        self._bridge = bridge
-        self._desk = desk
-        self._models = models
+        self._bridge = services.bridge
+        self._desk = services.desk
+        self._models = services.models
         self._chat_models = chat_models
-        self._library = library
+        self._library = services.library
         self._preferences = preferences
         self._origin = origin
         self._edit: EditSource = _no_edit
@@ -78,16 +70,16 @@ class Previews(QObject):
         self.shown = PreviewText()
         self.pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
         self.pause.timeout.connect(self._ask)
-        bridge.preview_changed.connect(self._on_progress)
+        services.bridge.preview_changed.connect(self._on_progress)
         for changed in (
-            desk.changed,
-            library.current_changed,
-            models.status_changed,
+            services.desk.changed,
+            services.library.current_changed,
+            services.models.status_changed,
             chat_models.stayed,
             preferences.changed,
         ):
             changed.connect(self._on_changed)
-        chat.begin_edit = self.begin
+        services.chat.begin_edit = self.begin
 
     def stop(self) -> None:
         """Ask no more, because the app is closing. Idempotent."""

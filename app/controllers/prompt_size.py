@@ -13,16 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
-from app.bridge.engine_bridge import EngineBridge, IdleEvent
-from app.controllers.chat import ChatController
-from app.controllers.desk import Desk
-from app.controllers.library import LibraryController
-from app.controllers.models import ModelsController
-from app.controllers.reading_rate import ReadingRate
+from app.bridge.engine_bridge import IdleEvent
+from app.controllers.chat_services import ChatServices
+from app.controllers.chat_states import ChatStates
+from app.controllers.count_question import CountQuestion
 from app.controllers.requests import (
     OpenEdit,
     counted_edit,
@@ -33,12 +30,10 @@ from app.controllers.requests import (
     is_far_too_long,
     next_turn,
 )
-from app.controllers.turns import Turns
 from app.conversation.attachments import Attachment
 from app.conversation.tree import Conversation, MessageNode, NodeId, has_messages, shown_path
 from app.viewmodels.chat_state import ChatState, counted_state
 from app.viewmodels.reading import ToRead
-from engine.commands import Asked
 from engine.events import IdleWorking, ModelFacts
 from engine.problem import Problem
 from engine.questions import NextPrompt, TokensCounted
@@ -62,39 +57,26 @@ class PromptSizes(QObject):
     """The size of the next prompt, if it is known and a caption needs it."""
 
     changed = Signal()
-    # arguments: ConversationId on show, and its ChatState by the newest count
-    chat_counted = Signal(object, object)
 
-    def __init__(  # noqa: PLR0913 (the size depends on each)
-        self,
-        bridge: EngineBridge,
-        desk: Desk,
-        turns: Turns,
-        models: ModelsController,
-        library: LibraryController,
-        chat: ChatController,
-        rate: ReadingRate,
-    ) -> None:
+    def __init__(self, services: ChatServices, states: ChatStates) -> None:
         super().__init__()
-        self._bridge = bridge
-        self._desk = desk
-        self._turns = turns
-        self._models = models
-        self._library = library
-        self._rate = rate
+        self._desk = services.desk
+        self._turns = services.turns
+        self._models = services.models
+        self._library = services.library
+        self._rate = services.rate
         # newest event of the idle work that reads the conversation on show; None if there is none
         self._reading: IdleWorking | None = None
         # Newest event of idle work for messages that are no longer on show. The engine continues it
         # until read_ahead.py sends the present messages.
         self._outdated: IdleWorking | None = None
         self._edit: EditSource = _no_edit
-        self._is_over = False  # True once the app is closing
         # None before the engine has counted, and while the prompt is being read ahead
         self.size: TokensCounted | None = None
         # The newest known length of the next prompt, without an edit. It holds during the next count,
         # unless the model, the conversation or the messages on show are others.
         self.num_tokens: int | None = None
-        self._basis: _Basis = (None, library.current, ())
+        self._basis: _Basis = (None, services.library.current, ())
         # The last size without an edit, if it was too long. It holds during the next count, unless other
         # messages are on show, the text is gone or the files are others.
         self._too_long: TokensCounted | None = None
@@ -105,22 +87,20 @@ class PromptSizes(QObject):
         # The size of the messages on show without a draft, if it is too long. A draft cannot change that.
         self._full: TokensCounted | None = None
         self.is_counted = False  # False after a change, until the engine has counted or need not
-        # The question whose answer is awaited. None after a change: the answer may be wrong then.
-        self._asked: Asked[TokensCounted] | None = None
-        self._delay = QTimer(self, singleShot=True, interval=COUNT_MS)
-        self._delay.timeout.connect(self._count)
-        bridge.idle_changed.connect(self._on_idle_changed)
-        library.current_changed.connect(self._on_shown)
-        models.status_changed.connect(self._on_status_changed)
-        chat.draft_saved.connect(self._on_conversation_changed)
-        chat.next_turn_changed.connect(self._on_messages_changed)
-        turns.activity_changed.connect(self._on_messages_changed)
-        rate.changed.connect(self.changed)
+        self._states = states
+        self._question = CountQuestion(services.bridge, COUNT_MS)
+        self._question.due.connect(self._count)
+        services.bridge.idle_changed.connect(self._on_idle_changed)
+        services.library.current_changed.connect(self._on_shown)
+        services.models.status_changed.connect(self._on_status_changed)
+        services.chat.draft_saved.connect(self._on_conversation_changed)
+        services.chat.next_turn_changed.connect(self._on_messages_changed)
+        services.turns.activity_changed.connect(self._on_messages_changed)
+        services.rate.changed.connect(self.changed)
 
     def stop(self) -> None:
         """Count no more, because the app is closing. Later changes then have no effect."""
-        self._is_over = True
-        self._delay.stop()
+        self._question.stop()
 
     @property
     def to_read(self) -> ToRead | None:
@@ -211,7 +191,7 @@ class PromptSizes(QObject):
             self._basis, self.num_tokens = basis, None
             self.changed.emit()
         self._set(None)
-        self._wait()
+        self._question.wait()
 
     def _on_idle_changed(self, event: IdleEvent) -> None:
         before = self._reading
@@ -223,24 +203,14 @@ class PromptSizes(QObject):
         self._reading = event if is_working and is_reading and event.kind.is_reading else None
         if self._reading is None:
             if before is not None or not is_working:
-                self._wait()
+                self._question.wait()
         elif self._edit() is None:
             self.num_tokens = self._reading.num_cached + self._reading.total
             self._set(None)
-        elif self._asked is None and not self._delay.isActive():
-            self._wait()  # the read-ahead may have read a part of the edited prompt
+        elif not self._question.is_pending:
+            self._question.wait()  # the read-ahead may have read a part of the edited prompt
         if self._reading != before:
             self.changed.emit()
-
-    def _wait(self) -> None:
-        """Withdraw the open question, and count after the delay."""
-        asked, self._asked = self._asked, None
-        if self._is_over:
-            return
-        if asked is not None:
-            # While requests run, the engine answers few questions, and the oldest one first.
-            self._bridge.engine.withdraw(asked)
-        self._delay.start()
 
     def _count(self) -> None:
         current, facts, edit = self._library.current, self._models.status.facts, self._edit()
@@ -251,8 +221,7 @@ class PromptSizes(QObject):
         conversation = self._desk.get(current)
         prompt = self._prompt(conversation, facts, edit)
         if prompt.messages and (_is_long(prompt) or _must_count(conversation)):
-            asked = self._asked = self._bridge.engine.count_tokens(prompt)
-            self._bridge.when_answered(asked, partial(self._on_counted, asked))
+            self._question.ask(prompt, self._on_counted)
             return
         self._last = None
         self.is_counted = True
@@ -275,10 +244,8 @@ class PromptSizes(QObject):
             return counted_send(conversation, facts, cards)
         return next_turn(conversation, facts, min_draft=1)
 
-    def _on_counted(self, asked: Asked[TokensCounted], counted: TokensCounted) -> None:
-        if asked != self._asked:
-            return
-        self._asked, self.is_counted = None, True
+    def _on_counted(self, counted: TokensCounted) -> None:
+        self.is_counted = True
         self._last = (self._place, counted)
         if self._edit() is None:
             self._too_long = counted if counted.num_too_long else None
@@ -291,15 +258,15 @@ class PromptSizes(QObject):
         self._set(counted)
 
     def _note_state(self, conversation: Conversation, counted: TokensCounted | None) -> None:
-        """Emit the state of the conversation on show, which is about its messages, or else about its draft.
+        """Note the state of the conversation on show, which is about its messages, or else about its draft.
 
         counted: the length of the next prompt; None if it is not counted.
         """
         facts, files = self._models.status.facts, conversation.draft_attachments
         if not has_messages(conversation) and facts is not None and is_far_too_long(files, facts):
-            self.chat_counted.emit(conversation.conversation_id, ChatState.UNREAD)
+            self._states.note_counted(conversation.conversation_id, ChatState.UNREAD)
         elif counted is not None and not (has_messages(conversation) and has_draft(conversation)):
-            self.chat_counted.emit(conversation.conversation_id, counted_state(counted))
+            self._states.note_counted(conversation.conversation_id, counted_state(counted))
 
     def _set(self, size: TokensCounted | None) -> None:
         if size != self.size:

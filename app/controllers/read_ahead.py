@@ -37,20 +37,15 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, QTimer
 
-from app.bridge.engine_bridge import EngineBridge
-from app.controllers.chat import ChatController
 from app.controllers.chat_models import ChatModels
-from app.controllers.desk import Desk
+from app.controllers.chat_services import ChatServices
 from app.controllers.folder_documents import FolderDocuments
-from app.controllers.library import LibraryController
-from app.controllers.models import ModelsController
 from app.controllers.requests import (
     has_long_draft,
     is_stopped_early,
     next_turn,
     turn_ahead,
 )
-from app.controllers.turns import Turns
 from engine.events import ModelFacts
 from engine.questions import NextPrompt
 from engine.types import ConversationId
@@ -70,25 +65,17 @@ class ReadAheadController(QObject):
     Only ReadAhead commands need a loaded model.
     """
 
-    def __init__(  # noqa: PLR0913 (it reads ahead when one of them changes)
-        self,
-        bridge: EngineBridge,
-        desk: Desk,
-        turns: Turns,
-        models: ModelsController,
-        chat_models: ChatModels,
-        library: LibraryController,
-        chat: ChatController,
-        documents: FolderDocuments,
+    def __init__(
+        self, services: ChatServices, chat_models: ChatModels, documents: FolderDocuments
     ) -> None:
         super().__init__()
         self._documents = documents
-        self._engine = bridge.engine
-        self._desk = desk
-        self._turns = turns
-        self._models = models
+        self._engine = services.bridge.engine
+        self._desk = services.desk
+        self._turns = services.turns
+        self._models = services.models
         self._chat_models = chat_models
-        self._library = library
+        self._library = services.library
         self._facts: ModelFacts | None = None  # facts of the loaded model, if any
         # Content of the last ReadAhead command for any conversation. None before the first command,
         # after a model was loaded, and after the conversation of the command was deleted.
@@ -105,17 +92,17 @@ class ReadAheadController(QObject):
         self._pointed = QTimer(self, singleShot=True, interval=POINTED_MS)
         self._pointed.timeout.connect(self._fetch_expected)
         self._expected: ConversationId | None = None  # conversation under the pointer
-        desk.expected.connect(self._on_expected)
-        library.current_changed.connect(self._on_shown)
-        library.list_changed.connect(self._send_pins)
+        services.desk.expected.connect(self._on_expected)
+        services.library.current_changed.connect(self._on_shown)
+        services.library.list_changed.connect(self._send_pins)
         documents.ids_changed.connect(self._send_pins)
-        library.discarded.connect(self._withdraw)
-        library.deleted.removed.connect(self._on_removed)
-        models.status_changed.connect(self._on_status_changed)
+        services.library.discarded.connect(self._withdraw)
+        services.library.deleted.removed.connect(self._on_removed)
+        services.models.status_changed.connect(self._on_status_changed)
         chat_models.stayed.connect(self._wait)
-        turns.activity_changed.connect(self._on_activity_changed)
-        chat.next_turn_changed.connect(self._on_next_turn_changed)
-        chat.draft_saved.connect(self._on_draft_saved)
+        services.turns.activity_changed.connect(self._on_activity_changed)
+        services.chat.next_turn_changed.connect(self._on_next_turn_changed)
+        services.chat.draft_saved.connect(self._on_draft_saved)
         self._on_shown()
 
     def stop(self) -> None:

@@ -13,13 +13,9 @@ from functools import partial
 
 from PySide6.QtCore import QObject
 
-from app.bridge.engine_bridge import EngineBridge
-from app.controllers.desk import Desk
-from app.controllers.library import LibraryController
-from app.controllers.models import ModelsController
+from app.controllers.chat_services import ChatServices
 from app.controllers.preferences import Preferences
 from app.controllers.requests import next_turn
-from app.controllers.turns import Turns
 from app.conversation.title import needs_title, usable_title, with_title
 from app.conversation.tree import (
     Conversation,
@@ -46,21 +42,13 @@ class _Question:
 class TitlesController(QObject):
     """The conversations whose titles the engine is asked for."""
 
-    def __init__(
-        self,
-        bridge: EngineBridge,
-        desk: Desk,
-        turns: Turns,
-        models: ModelsController,
-        library: LibraryController,
-        preferences: Preferences,
-    ) -> None:
+    def __init__(self, services: ChatServices, preferences: Preferences) -> None:
         super().__init__()
-        self._bridge = bridge
-        self._desk = desk
-        self._turns = turns
-        self._models = models
-        self._library = library
+        self._bridge = services.bridge
+        self._desk = services.desk
+        self._turns = services.turns
+        self._models = services.models
+        self._library = services.library
         self._preferences = preferences
         self._asked: dict[ConversationId, _Question] = {}
         # The last answer of each conversation whose title was asked for, with that answer or before.
@@ -68,9 +56,9 @@ class TitlesController(QObject):
         # Titles that wait for the end of an answer, each with the first message that it is for.
         self._waiting: dict[ConversationId, tuple[NodeId, str]] = {}
         self._is_over = False  # True once the app is closing
-        desk.changed.connect(self._on_changed)
-        turns.activity_changed.connect(self._on_activity_changed)
-        library.discarded.connect(self._withdraw)
+        services.desk.changed.connect(self._on_changed)
+        services.turns.activity_changed.connect(self._on_activity_changed)
+        services.library.discarded.connect(self._withdraw)
         preferences.changed.connect(self._on_preferences_changed)
 
     def stop(self) -> None:

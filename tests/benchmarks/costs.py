@@ -73,7 +73,7 @@ def typing(model: Path, folder: Path, pairs: int, keys: int) -> dict[str, float]
 
 
 def set_delay(sizes: PromptSizes, delay_ms: int) -> None:
-    sizes._delay.setInterval(delay_ms)  # pyright: ignore[reportPrivateUsage]
+    sizes._question._delay.setInterval(delay_ms)  # pyright: ignore[reportPrivateUsage]
 
 
 def type_key(app: QApplication, real: RealWindow) -> float:

@@ -18,9 +18,10 @@ from typing import TypeVar
 
 from app.bridge.engine_bridge import EngineFactory
 from app.controllers.catalog import Catalog
-from app.controllers.core import Core, Seams
+from app.controllers.core import Core
 from app.controllers.origin import Origin
 from app.controllers.refusal import Refusal
+from app.controllers.seams import Seams
 from app.conversation.tree import Conversation, MessageNode, shown_path
 from app.login_item import LoginItem
 from app.paths import make_paths
