@@ -2,10 +2,10 @@
 
 ChatPane shows the current conversation of LibraryController, and loads another one when
 `current_changed` is emitted. It connects the composer to ChatController. It also shows queued
-messages, and puts refused ones back. ComposerDraft saves the draft, and ChatProblems shows what went
-wrong. Answers belong to the controllers and continue when another conversation is shown. In an empty
-conversation the transcript is hidden, and the parts of EmptyChat take its place. ChatColumn has the
-heights of all parts. Main thread.
+messages, and puts refused ones back. ComposerDraft saves the draft, and ChatProblems shows what
+went wrong. Answers belong to the controllers and continue when another conversation is shown. In an
+empty conversation the transcript is hidden, and the parts of EmptyChat take its place. ChatColumn
+has the heights of all parts. Main thread.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The draft of the chat on show: the text in the composer, saved after a pause in typing. Main thread."""
+"""The draft of the chat on show, which is the text in the composer. Main thread."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.types import ConversationId
 
 
 class ComposerDraft(QObject):
-    """Saves the text in the composer as the draft of its chat, and shows the drafts of chats."""
+    """Shows the draft of a chat in the composer, and saves it after a pause in typing."""
 
     def __init__(self, core: Core, composer: Composer) -> None:
         super().__init__(composer)
@@ -39,7 +39,7 @@ class ComposerDraft(QObject):
             self._save()
 
     def clear(self) -> None:
-        """Empty the composer after its message was sent. The controller has saved the empty draft."""
+        """Empty the composer after Send. The controller has saved the empty draft."""
         self._composer.set_text("")
         self._timer.stop()
 

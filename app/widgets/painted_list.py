@@ -1,4 +1,4 @@
-"""Lists whose rows are painted: the set-up of a view, the list of a sheet, its delegate. Main thread."""
+"""Lists with painted rows: set-up of the view, the list of a sheet, its delegate. Main thread."""
 
 from __future__ import annotations
 

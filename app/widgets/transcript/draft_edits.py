@@ -41,7 +41,7 @@ class DraftEdits(QObject):
         return [row.title for row in self._listed.all if row.conversation_id in edited]
 
     def drop(self) -> None:
-        """Delete the stored edits, because the user has confirmed that the app quits without them."""
+        """Delete the stored edits: the user has confirmed that the app quits without them."""
         self._host.edited.disconnect(self._on_edited)
         self._timer.stop()
         for conversation_id in self._restored & self._desk.ids:
@@ -59,7 +59,7 @@ class DraftEdits(QObject):
         return next(kept, None)
 
     def restore(self, conversation_id: ConversationId) -> None:
-        """Let editors open with the texts that were stored before this start: the app has crashed."""
+        """Let editors open with the texts that were stored before a crash."""
         if conversation_id in self._restored:
             return
         self._restored.add(conversation_id)

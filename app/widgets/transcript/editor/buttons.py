@@ -45,7 +45,7 @@ class EditorButtons(QWidget):
         self._row.insertSpacing(1, -Space.XS)  # the icon has room around it
 
     def arrange(self, wanted: int, most: int) -> None:
-        """Hide the note if it makes the row wider than `wanted`; stack what is wider than `most`."""
+        """Hide the note in a row wider than `wanted`; stack what is wider than `most`."""
         for row in (self._row, self._rows):
             row.setDirection(QBoxLayout.Direction.LeftToRight)
         self._note.show()

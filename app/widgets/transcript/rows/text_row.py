@@ -140,7 +140,7 @@ def link_hit(link: FlowLink) -> Hit:
 
 
 def formula_hits(content: SpanText, flow: TextFlow) -> list[Hit]:
-    """Return a hit for each line of each formula. Its tooltip tells why the formula is not drawn."""
+    """Return a hit for each line of each formula. The tooltip has the reason if it is not drawn."""
     return [
         Hit(Target(RowAction.EXPLAIN, found.formula.latex), rect, tip=found.why)
         for found in content.formulas
