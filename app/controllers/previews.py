@@ -43,6 +43,8 @@ class Previews(QObject):
     """The preview of the answer to the edited message. There is at most one."""
 
     changed = Signal()  # `shown` has changed
+    # emitted when the edited message has been read and the preview begins to be written
+    message_read = Signal()
 
     def __init__(
         self,
@@ -192,8 +194,11 @@ class Previews(QObject):
     def _on_progress(self, event: PreviewProgress) -> None:
         if self._asked is None or event.question_id != self._asked.question_id:
             return
+        is_first = event.stage is PreviewStage.WRITING and self._preview is _NOTHING
         self._keep(event.preview)
         self._show_preview(event.stage, event.num_to_read)
+        if is_first:
+            self.message_read.emit()
 
     def _on_made(self, asked: Asked[Preview], preview: Preview) -> None:
         if asked != self._asked:

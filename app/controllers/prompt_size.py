@@ -162,6 +162,10 @@ class PromptSizes(QObject):
         """Count again: an editor was opened, changed or closed."""
         self._on_changed()
 
+    def count_again(self) -> None:
+        """Count again, because the engine has read a part of the prompt. The size stays until then."""
+        self._question.wait()
+
     def _on_conversation_changed(self, conversation_id: ConversationId) -> None:
         if conversation_id == self._library.current:
             self._on_changed()

@@ -35,6 +35,7 @@ class EditingFiles(QObject):
             changed.connect(self._refresh)
             changed.connect(core.prompt_sizes.note_edit)
             changed.connect(core.previews.note_edit)
+        core.previews.message_read.connect(core.prompt_sizes.count_again)
         self._files.said.connect(attaching.said)
         core.picture_prices.changed.connect(self._refresh)
         core.prompt_sizes.changed.connect(self._refresh)

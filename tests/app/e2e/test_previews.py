@@ -8,6 +8,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
+from app.controllers import prompt_size
 from app.conversation.tree import MessageStatus, NodeId
 from app.settings import Settings
 from app.viewmodels.models import ModelPhase
@@ -265,6 +266,21 @@ def test_wait_has_its_reason_and_an_interrupted_preview_keeps_its_text(
     stage.engine.write_preview("A boat floats well", num_tokens=4)
     stage.settle()
     assert pane(stage).text == "A boat floats well…"
+
+
+def test_cost_is_counted_again_once_the_message_was_read_for_the_preview(
+    make_stage: MakeStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prompt_size, "COUNT_MS", 0)
+    stage = make_stage(settings=ON)
+    begin_edit(stage)
+    stage.wait_until(lambda: stage.rig.core.prompt_sizes.is_counted)
+    num_counts = len(stage.engine.counts)
+    stage.engine.write_preview("A boat", num_tokens=2)
+    stage.wait_until(lambda: len(stage.engine.counts) == num_counts + 1)
+    stage.engine.write_preview("A boat floats", num_tokens=3)
+    stage.settle()
+    assert len(stage.engine.counts) == num_counts + 1, "the next words change nothing"
 
 
 def test_thinking_is_named(make_stage: MakeStage) -> None:
