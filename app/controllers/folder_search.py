@@ -20,6 +20,7 @@ class FoundModels:
 
     number: int
     num_broken: int  # number of those that cannot be loaded
+    cause: str = ""  # why the first of them cannot be loaded
 
 
 class FolderSearch(QObject):
@@ -43,5 +44,6 @@ class FolderSearch(QObject):
         found = self._catalog.installed(self._catalog.scan(searched), searched)
         models = {os.path.realpath(model.path): model for model in found}
         inside = [model for path, model in models.items() if Path(path).is_relative_to(place)]
-        broken = [model for model in inside if model.card is not None and not model.card.usable]
-        return FoundModels(len(inside), len(broken))
+        cards = [model.card for model in inside if model.card is not None]
+        causes = [card.problem.cause for card in cards if card.problem is not None]
+        return FoundModels(len(inside), len(causes), next(iter(causes), ""))

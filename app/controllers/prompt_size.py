@@ -31,6 +31,7 @@ from app.controllers.requests import (
     next_turn,
 )
 from app.conversation.attachments import Attachment
+from app.conversation.folder import documents_of
 from app.conversation.tree import Conversation, MessageNode, NodeId, has_messages, shown_path
 from app.viewmodels.chat_state import ChatState, counted_state
 from app.viewmodels.reading import ToRead
@@ -206,7 +207,7 @@ class PromptSizes(QObject):
         self._outdated = None
         self._reading = event if is_working and is_reading and event.kind.is_reading else None
         if self._reading is None:
-            if before is not None or not is_working:
+            if before is not None or not is_working or self._are_documents_read(event):
                 self._question.wait()
         elif self._edit() is None:
             self.num_tokens = self._reading.num_cached + self._reading.total
@@ -215,6 +216,12 @@ class PromptSizes(QObject):
             self._question.wait()  # the read-ahead may have read a part of the edited prompt
         if self._reading != before:
             self.changed.emit()
+
+    def _are_documents_read(self, event: IdleWorking) -> bool:
+        """Return True if a part of the documents was read with which the conversation on show begins."""
+        reads_documents = event.conversation_id and documents_of(event.conversation_id)
+        has_documents = bool(self._desk.get(self._library.current).documents)
+        return bool(reads_documents) and has_documents and not self._question.is_pending
 
     def _count(self) -> None:
         current, facts, edit = self._library.current, self._models.status.facts, self._edit()

@@ -111,7 +111,8 @@ class PaneToast(Toast):
         self.say(exchange.exported_chats(number, name))
 
     def _on_folder_searched(self, folder: Path, found: FoundModels) -> None:
-        self.say(models.found_in(found.number, found.num_broken, file_label(folder)))
+        name = file_label(folder)
+        self.say(models.found_in(found.number, found.num_broken, name, found.cause))
 
     def _on_import_progressed(self, share: float) -> None:
         self.offer(exchange.importing(round(100 * share)), dialogs.CANCEL, self._imports.cancel)

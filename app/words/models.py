@@ -38,18 +38,22 @@ CHECKING: Final = "Checking the model"
 GONE_ADVICE: Final = "Connect its disk, choose another model, or download it again."
 
 
-def found_in(number: int, num_broken: int, folder: str) -> str:
+def found_in(number: int, num_broken: int, folder: str, cause: str = "") -> str:
     """Return the result of the search in a folder that the user added.
 
-    num_broken: number of the models that cannot be loaded.
+    Args:
+        number: number of models.
+        num_broken: number of those that cannot be loaded.
+        folder: name of the folder.
+        cause: why the first of these cannot be loaded.
     """
     if not number:
         return f"No models found in “{folder}”."
+    if number == num_broken == 1:
+        return f"The model in “{folder}” can’t be loaded. {cause}"
     found = f"{'1 model' if number == 1 else f'{number:,} models'} found in “{folder}”."
     if not num_broken:
         return found
-    if number == 1:
-        return f"{found} It can’t be loaded."
     if num_broken == number:
         return f"{found} None of them can be loaded."
     return f"{found} {num_broken:,} of them can’t be loaded."

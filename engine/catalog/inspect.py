@@ -31,6 +31,8 @@ from engine.problem import Problem
 
 # Numbers of layers and experts up to this one are never refused.
 _MAX_COUNT: Final = 1024
+_FULL_BITS: Final = 16.0  # of a weight that is not quantised
+_WIDE_BITS: Final = 32.0
 _NO_WEIGHTS: Final = Weights(size_bytes=0, num_parameters=0)
 
 
@@ -179,13 +181,15 @@ def _make_card(
     path: Path, source: ModelSource, config: ModelConfig, weights: Weights, problem: Problem | None
 ) -> ModelCard:
     sees = config.sees and weights.has_tower
+    # config.json does not always tell the type of numbers, and can name another than the files have.
+    bits = _WIDE_BITS if config.bits >= _FULL_BITS and weights.is_wide else config.bits
     return ModelCard(
         path=path,
         name=printable(folder_name(path)),
         source=source,
         model_type=config.model_type,
         num_parameters=weights.num_parameters,
-        bits=config.bits,
+        bits=bits,
         size_bytes=weights.size_bytes,
         context_len=config.context_len,
         text_only=config.has_other_inputs and not sees,

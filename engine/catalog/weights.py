@@ -54,6 +54,7 @@ class Weights:
     num_parameters: int
     num_tensors: int = 0
     has_tower: bool = False  # True if there are weights that turn pictures into embeddings
+    is_wide: bool = False  # True if most values are numbers of 32 bits
     fault: str = ""  # sentence for the user; "" if all files are complete
 
 
@@ -62,6 +63,7 @@ class _Header:
     """The header of one safetensors file."""
 
     num_values: Mapping[str, int]  # number of stored values, by tensor name
+    num_wide: int  # number of values of 32 bits
     end: int  # end of the last tensor, in bytes after the header
 
 
@@ -78,6 +80,7 @@ def inspect_weights(folder: Path, group_size: int, *, needs_all: bool = True) ->
     except ModelFolderError as error:
         return Weights(size_bytes=0, num_parameters=0, fault=error.problem.cause)
     num_values, size_bytes, faults = dict[str, int](), 0, list[str]()
+    num_wide = 0
     missing = [name for name in names if not (folder / name).is_file()]
     if missing and needs_all:
         faults.append(
@@ -88,7 +91,9 @@ def inspect_weights(folder: Path, group_size: int, *, needs_all: bool = True) ->
         if name not in missing:
             size_bytes += (folder / name).stat().st_size
             try:
-                num_values |= _read_header(folder / name).num_values
+                header = _read_header(folder / name)
+                num_values |= header.num_values
+                num_wide += header.num_wide
             except ModelFolderError as error:
                 faults.append(error.problem.cause)
     return Weights(
@@ -96,6 +101,7 @@ def inspect_weights(folder: Path, group_size: int, *, needs_all: bool = True) ->
         num_parameters=_count_parameters(num_values, group_size),
         num_tensors=len(num_values),
         has_tower=any(name.startswith(TOWER_NAMES) for name in num_values),
+        is_wide=2 * num_wide > sum(num_values.values()),
         fault=faults[0] if faults else "",
     )
 
@@ -189,7 +195,7 @@ def _read_header(path: Path) -> _Header:
 
 def _parse_header(text: bytes, file_name: str) -> _Header:
     num_values: dict[str, int] = {}
-    end = 0
+    end = num_wide = 0
     # Do not check the types in the entries: a large model has thousands, so checking takes time. A
     # malformed entry raises one of the errors below.
     try:
@@ -199,12 +205,13 @@ def _parse_header(text: bytes, file_name: str) -> _Header:
             shape, (first, last) = entry["shape"], entry["data_offsets"]
             num_values[name] = number = math.prod(shape)
             value_bytes = _VALUE_BYTES.get(entry["dtype"])
+            num_wide += number if entry["dtype"] == "F32" else 0
             if min((first, *shape)) < 0 or (value_bytes and number * value_bytes != last - first):
                 raise ModelFolderError(f"{file_name} is broken: the size of {name} is wrong.")
             end = max(end, last)
     except (ValueError, RecursionError, TypeError, LookupError, AttributeError) as error:
         raise ModelFolderError(f"{file_name} is not a safetensors file.") from error
-    return _Header(num_values, end)
+    return _Header(num_values, num_wide, end)
 
 
 def _count_parameters(num_values: Mapping[str, int], group_size: int) -> int:

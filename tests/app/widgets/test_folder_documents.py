@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
+from app.controllers import prompt_size
 from app.controllers.requests import next_turn
 from app.conversation.attachments import make_attachment
 from app.conversation.folder import Folder, FolderDocument, documents_prefix
@@ -157,6 +159,19 @@ def test_empty_chat_leaves_reading_to_the_documents(stage: Stage) -> None:
     stage.wait_until(lambda: stage.engine.read_aheads[-1].conversation_id == core.library.current)
     assert stage.engine.read_aheads[-1].messages[-1].content.startswith("File: one .txt")
     assert note.text() == "Begins with 1 document of Work"
+
+
+def test_cost_of_a_new_chat_is_counted_again_while_its_documents_are_read(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prompt_size, "COUNTED_CHARS", 0)
+    folder, core = add_folder(stage, ONE), stage.rig.core
+    core.library.new_chat(folder.folder_id)
+    core.chat.save_draft(core.library.current, "And then?")
+    stage.wait_until(lambda: core.prompt_sizes.is_counted)
+    num_counts = len(stage.engine.counts)
+    stage.engine.on_event(IdleWorking(documents_id(stage), IdleKind.DRAFT, 1200, 2400))
+    stage.wait_until(lambda: len(stage.engine.counts) > num_counts)
 
 
 def test_chat_without_messages_follows_its_folder(stage: Stage) -> None:

@@ -259,7 +259,7 @@ def test_added_folder_with_models_that_cannot_be_loaded_says_how_many(stage: Sta
     search, toast, catalog = stage.core.folder_search, stage.window.toast, stage.rig.catalog
     broken = card("Broken", problem=ModelFolderError("config.json is empty.").problem)
     for cards, said in (
-        ((broken,), "1 model found in “models”. It can’t be loaded."),
+        ((broken,), "The model in “models” can’t be loaded. config.json is empty."),
         ((broken, card()), "2 models found in “models”. 1 of them can’t be loaded."),
         (
             (broken, replace(broken, path=broken.path.with_name("Other"))),

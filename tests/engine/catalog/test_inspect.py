@@ -54,6 +54,13 @@ def test_card_of_a_cached_repository_has_the_repository_name(tmp_path: Path):
     assert card.name == "Qwen3.5-4B-MLX-4bit"
 
 
+@pytest.mark.parametrize(("kind", "bits"), [(np.float32, 32), (np.float16, 16)])
+def test_bits_of_plain_weights_are_those_of_the_files(tmp_path: Path, kind: type, bits: int):
+    folder = make_model(tmp_path / "m", {"torch_dtype": "bfloat16"})
+    (folder / "model.safetensors").write_bytes(save({"a.weight": np.zeros((8, 8), kind)}))
+    assert card_of(folder).bits == bits
+
+
 def test_weights_of_a_single_number_are_usable(tmp_path: Path):
     folder = make_model(tmp_path / "m")
     (folder / "model.safetensors").write_bytes(save({"a.beta": np.zeros((), np.float16)}))
