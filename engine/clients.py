@@ -13,9 +13,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from typing_extensions import override
+
 from engine.commands import EngineCommands
 from engine.events import (
     Answered,
+    Command,
     Event,
     ModelFailed,
     ModelLoaded,
@@ -27,10 +30,12 @@ from engine.events import (
     RequestFinished,
     RequestQueued,
     RequestStarted,
+    Submit,
     TextDelta,
 )
-from engine.questions import AnyQuestion, Ask, QuestionId
-from engine.types import Request, RequestId
+from engine.questions import Ask, QuestionId
+from engine.types import RequestId
+from engine.wanted import Wanted
 
 ModelEvent = ModelLoading | ModelLoaded | ModelFailed | ModelUnloaded
 RequestEvent = (
@@ -38,8 +43,11 @@ RequestEvent = (
 )
 
 
-class Client:
-    """A client of an engine beside its owner. All methods may be called from any thread."""
+class Client(EngineCommands):
+    """A client of an engine beside its owner. All methods may be called from any thread.
+
+    It gets the events of its own requests and questions. Settings hold for the whole engine.
+    """
 
     def __init__(
         self, engine: EngineCommands, clients: Clients, on_event: Callable[[Event], None]
@@ -48,19 +56,20 @@ class Client:
         self._clients = clients
         self.on_event = on_event
 
-    def submit(self, request: Request) -> None:
-        self._clients.note_request(request.request_id, self)
-        self._engine.submit(request)
+    @override
+    def send(self, command: Command) -> None:
+        match command:
+            case Submit(request):
+                self._clients.note_request(request.request_id, self)
+            case Ask(question_id=question_id):
+                self._clients.note_question(question_id, self)
+            case _:
+                pass
+        self._engine.send(command)
 
-    def cancel(self, request_id: RequestId) -> None:
-        self._engine.cancel(request_id)
-
-    def ask(self, question: AnyQuestion) -> QuestionId:
-        """Put a question. An Answered event with the returned id has the answer."""
-        ask = Ask(question)
-        self._clients.note_question(ask.question_id, self)
-        self._engine.send(ask)
-        return ask.question_id
+    @override
+    def want(self, change: Callable[[Wanted], Wanted]) -> None:
+        self._engine.want(change)
 
     def close(self) -> None:
         """Cancel the open requests of this client. It gets no further event."""

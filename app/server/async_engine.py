@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from typing import Any, TypeVar, assert_never, cast
+from typing import Any, TypeVar, assert_never
 
 from engine.clients import Clients, ModelEvent, RequestEvent
-from engine.commands import EngineCommands
+from engine.commands import Asked, EngineCommands
 from engine.errors import EngineError
 from engine.events import (
     Answered,
@@ -25,7 +25,6 @@ from engine.events import (
     RequestFinished,
 )
 from engine.problem import Problem
-from engine.questions import AnyQuestion, Question, QuestionId
 from engine.types import Request, RequestId
 
 A = TypeVar("A")
@@ -41,7 +40,7 @@ class AsyncEngine:
     def __init__(self, engine: EngineCommands, clients: Clients) -> None:
         self._loop = asyncio.get_running_loop()
         self._open: dict[RequestId, _OpenRequest] = {}
-        self._answers: dict[QuestionId, asyncio.Future[Any]] = {}
+        self._answers: dict[Asked[Any], asyncio.Future[Any]] = {}
         # The loaded model, also while it is unloaded until the next request
         self.model: ModelFacts | None = None
         self.model_problem: Problem | None = None  # why there is no model
@@ -51,11 +50,11 @@ class AsyncEngine:
         self._is_settled = asyncio.Event()  # set unless requests wait for a model
         self._is_settled.set()
         self.is_stopping = False  # True once no further request may be submitted
-        self._client = clients.join(engine, self._on_event)
+        self.client = clients.join(engine, self._on_event)
 
     def close(self) -> None:
         """Cancel all open requests. No further event comes."""
-        self._client.close()
+        self.client.close()
 
     async def settled(self) -> None:
         """Wait while a model is being loaded, until `cancel_all`."""
@@ -81,7 +80,7 @@ class AsyncEngine:
         self.is_stopping = True
         self._note_settled()
         for request_id in self._open:
-            self._client.cancel(request_id)
+            self.client.cancel(request_id)
 
     async def events(
         self, request: Request, on_end: Callable[[RequestFinished | RequestFailed], None]
@@ -94,7 +93,7 @@ class AsyncEngine:
         """
         open_request = _OpenRequest(on_end)
         self._open[request.request_id] = open_request
-        self._client.submit(request)
+        self.client.submit(request)
         silence = asyncio.ensure_future(open_request.note_silence())
         try:
             while not open_request.has_ended or not open_request.events.empty():
@@ -102,20 +101,16 @@ class AsyncEngine:
         finally:
             silence.cancel()
             if not open_request.has_ended:
-                self._client.cancel(request.request_id)
+                self.client.cancel(request.request_id)
 
-    def cancel(self, request_id: RequestId) -> None:
-        """End an answer. Its last events still come."""
-        self._client.cancel(request_id)
-
-    async def answer(self, question: Question[A]) -> A:
-        """Return the answer of a question.
+    async def answer(self, asked: Asked[A]) -> A:
+        """Return the answer of a question that `client` has just put.
 
         Raises:
             EngineError: there is no answer.
         """
         future: asyncio.Future[A | Problem] = self._loop.create_future()
-        self._answers[self._client.ask(cast("AnyQuestion", question))] = future
+        self._answers[asked] = future
         answer = await future
         if isinstance(answer, Problem):
             raise EngineError.of(answer)
@@ -132,7 +127,7 @@ class AsyncEngine:
             return
         match event:
             case Answered(question_id, answer):
-                future = self._answers.pop(question_id)
+                future = self._answers.pop(Asked(question_id))
                 if not future.done():
                     future.set_result(answer)
             case _:

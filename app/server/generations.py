@@ -37,7 +37,7 @@ from app.server.report import Report, Watcher
 from app.server.served_models import ServedModels
 from app.words import server as words
 from engine.clients import RequestEvent
-from engine.errors import EngineError, TemplateError
+from engine.errors import EngineError
 from engine.events import (
     ModelFacts,
     PrefillProgress,
@@ -48,7 +48,7 @@ from engine.events import (
     TextDelta,
 )
 from engine.problem import ProblemKind
-from engine.questions import CountTokens, NextPrompt, ParseCalls
+from engine.questions import NextPrompt
 from engine.types import (
     Channel,
     ConversationId,
@@ -92,7 +92,7 @@ class Generations:
         self.models = ServedModels(
             engine, offered or OfferedModels(None), lambda: self.metrics.num_open
         )
-        self.live = LiveRequests(engine.cancel)
+        self.live = LiveRequests(engine.client.cancel)
         # Paths of models whose template refuses user messages in a row
         self._merging: set[str] = set()
 
@@ -147,16 +147,15 @@ class Generations:
         refused: EngineError | None = None
         for tried in self._tries(chat, await self._model_for(chat)):
             try:
-                return (await self._engine.answer(self._counting(tried))).num_tokens
+                asked = self._engine.client.count_tokens(self._counted(tried))
+                return (await self._engine.answer(asked)).num_tokens
             except EngineError as error:
-                if error.problem.kind is not ProblemKind.TEMPLATE:
-                    raise error_of(error.problem) from error
-                refused = error
+                refused = _refusal(error)
         assert refused is not None
         raise error_of(refused.problem) from refused
 
-    def _counting(self, chat: ChatRequest) -> CountTokens:
-        """Return the question for the length of a prompt.
+    def _counted(self, chat: ChatRequest) -> NextPrompt:
+        """Return the prompt whose length the engine is asked for.
 
         The engine counts up to the end of the parts of a draft. An empty reply as the draft ends where
         the answer begins.
@@ -165,14 +164,12 @@ class Generations:
         if last.role is not Role.ASSISTANT:
             above, last = chat.messages, Message(role=Role.ASSISTANT, content="")
         draft = replace(last, part_ends=(len(last.content),))
-        return CountTokens(
-            NextPrompt(
-                conversation_id=_COUNTED,
-                messages=(*self._chats.with_own_replies(above), draft),
-                is_draft=True,
-                thinking=chat.thinking,
-                tools=chat.tools,
-            )
+        return NextPrompt(
+            conversation_id=_COUNTED,
+            messages=(*self._chats.with_own_replies(above), draft),
+            is_draft=True,
+            thinking=chat.thinking,
+            tools=chat.tools,
         )
 
     async def _model_for(self, chat: ChatRequest) -> ModelFacts:
@@ -218,7 +215,7 @@ class Generations:
         self, chat: ChatRequest, model: ModelFacts, live: LiveRequest
     ) -> AsyncGenerator[Piece]:
         """Answer a request. If the template refuses it, merge user messages in a row."""
-        refused: TemplateError | None = None
+        refused: EngineError | None = None
         for tried in self._tries(chat, model):
             try:
                 async with aclosing(self._answer(tried, model, live)) as pieces:
@@ -227,8 +224,8 @@ class Generations:
                             self._merging.add(model.path)
                         yield piece
                 return
-            except TemplateError as error:
-                refused = error
+            except EngineError as error:
+                refused = _refusal(error)
         assert refused is not None
         raise error_of(refused.problem) from refused
 
@@ -245,8 +242,8 @@ class Generations:
         """Answer a request.
 
         Raises:
-            ServerError: the request failed.
-            TemplateError: the template refused the messages.
+            ServerError: the request was stopped or its answer cut off.
+            EngineError: the request failed.
         """
         if live.is_stopped:
             raise self._stopped(live)
@@ -266,7 +263,7 @@ class Generations:
                     for piece in pieces:
                         yield piece
                     if answer.must_stop:
-                        self._engine.cancel(request.request_id)
+                        self._engine.client.cancel(request.request_id)
         finally:
             answer.is_abandoned = True
             live.running.discard(request.request_id)
@@ -283,8 +280,8 @@ class Generations:
         """Return what a client gets for an event of its request.
 
         Raises:
-            ServerError: the request failed.
-            TemplateError: the template refused the messages.
+            ServerError: the request was stopped or its answer cut off.
+            EngineError: the request failed.
         """
         match event:
             case None | PrefillProgress():
@@ -298,8 +295,7 @@ class Generations:
             case RequestFailed(_, problem):
                 if answer.live.is_stopped or self._engine.is_stopping:  # it was still waiting
                     raise self._stopped(answer.live)
-                is_template = problem.kind is ProblemKind.TEMPLATE
-                raise TemplateError.of(problem) if is_template else error_of(problem)
+                raise EngineError.of(problem)
             case RequestFinished():
                 return await self._finish(event, answer)
             case RequestQueued():
@@ -311,7 +307,8 @@ class Generations:
         for part in parts:
             if isinstance(part, CallText):
                 with suppress(EngineError):
-                    calls = await self._engine.answer(ParseCalls(part.text, answer.chat.tools))
+                    asked = self._engine.client.parse_calls(part.text, answer.chat.tools)
+                    calls = await self._engine.answer(asked)
                     answer.calls += calls
                     pieces += map(Called, calls)
                     continue
@@ -359,6 +356,17 @@ def _logged_bugs() -> Generator[None]:
     except Exception as error:
         log.exception("an answer failed")
         raise ServerError(ErrorKind.BROKEN, words.BROKEN) from error
+
+
+def _refusal(error: EngineError) -> EngineError:
+    """Return the error of a template that refused the messages.
+
+    Raises:
+        ServerError: it is another error.
+    """
+    if error.problem.kind is not ProblemKind.TEMPLATE:
+        raise error_of(error.problem) from error
+    return error
 
 
 def _sign_of_life(progress: PrefillProgress | None) -> SignOfLife:

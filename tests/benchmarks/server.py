@@ -39,11 +39,13 @@ from engine.clients import Clients
 from engine.config import EngineConfig
 from engine.engine import Engine
 from engine.events import (
+    Command,
     Event,
     ModelFailed,
     ModelLoaded,
     RequestFailed,
     RequestFinished,
+    Submit,
     TextDelta,
 )
 from engine.types import ConversationId, Message, Request, RequestId, Role, SamplingParams
@@ -126,10 +128,11 @@ class _TimedEngine(Engine):
         self.firsts_ms: dict[str, float] = {}  # by question, of the newest answers
 
     @override
-    def submit(self, request: Request) -> None:
-        question = request.messages[-1].content
-        self._submitted[request.request_id] = question, time.perf_counter()
-        super().submit(request)
+    def send(self, command: Command) -> None:
+        if isinstance(command, Submit):
+            question = command.request.messages[-1].content
+            self._submitted[command.request.request_id] = question, time.perf_counter()
+        super().send(command)
 
     def _note(self, event: Event) -> None:
         if isinstance(event, TextDelta) and event.request_id in self._submitted:

@@ -13,7 +13,7 @@ import pytest
 
 from tests.contracts.sources import ROOT, parsed, statements
 
-# 47 names, and five for models on the disk: InstalledModel, RemovalPlan, FitMeter, Fit, FitVerdict.
+# Models on the disk: ModelCard, InstalledModel, RemovalPlan, Fit, FitVerdict and the like.
 # header_len tells the child process that downloads when a GGUF header is complete.
 # The engine counts, titles and reads ahead a NextPrompt; TokensCounted and CacheReport are answers, and
 # Asked stands for one. ProblemKind tells problems apart. ReasonKind gives the state line its cause.
@@ -23,14 +23,14 @@ from tests.contracts.sources import ROOT, parsed, statements
 # packages. ReadingPace and ReadingTime announce how long reading takes, and
 # MeasuredReading is stored. WaitReason gives the line of a
 # waiting message its reason. model_title names a model alike in the problems of the engine and on
-# screen. Thirteen for the local server, a second client of the engine: Clients and the events and
-# questions that concern one of them, tool calls, formats of answers, scores of tokens, and the error of a
-# template that refuses the messages. HeldChats and HeldChat are what the window about memory shows.
-# Four for pictures: Picture and its digest, and the question how many tokens they take, with its answer.
+# screen. Seven for the local server, a second client of the engine: Clients and the events that concern
+# one of them, tool calls, formats of answers, scores of tokens. It asks by the methods of EngineCommands.
+# HeldChats and HeldChat are what the window about memory shows.
+# Three for pictures: Picture and its digest, and the answer how many tokens they take.
 # Two for several answers to one message, one for documents of folders: ids under which the engine works.
 # Three for previews of answers: the preview, and the event and the stage that tell of its progress.
 # Two for the search of models: the types that see pictures, and what a config.json says about it.
-MAX_NAMES = 103
+MAX_NAMES = 96
 # Child processes, their frames and opened files are not parts of the engine.
 NOT_COUNTED = (
     "engine.plain_file",

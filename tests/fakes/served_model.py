@@ -30,7 +30,16 @@ from engine.catalog.card import ModelCard
 from engine.clients import Clients
 from engine.config import EngineConfig
 from engine.engine import Engine
-from engine.events import Answered, Event, ModelFailed, ModelLoaded, ModelLoading, RequestFinished
+from engine.events import (
+    Answered,
+    Command,
+    Event,
+    ModelFailed,
+    ModelLoaded,
+    ModelLoading,
+    RequestFinished,
+    Submit,
+)
 from engine.types import ForcedReply, Request
 from tests.fakes.ask_store import PATIENCE_S
 
@@ -220,8 +229,11 @@ class _ScriptedEngine(Engine):
         self._reply_to = reply_to
 
     @override
-    def submit(self, request: Request) -> None:
-        super().submit(replace(request, forced=self._reply_to(request)))
+    def send(self, command: Command) -> None:
+        if isinstance(command, Submit):
+            request = command.request
+            command = replace(command, request=replace(request, forced=self._reply_to(request)))
+        super().send(command)
 
 
 class _RecordingClients(Clients):

@@ -12,7 +12,7 @@ from app.server.async_engine import AsyncEngine
 from engine.clients import Clients
 from engine.commands import EngineCommands
 from engine.errors import ContextFullError
-from engine.events import RequestFailed
+from engine.events import Command, RequestFailed
 from engine.types import ConversationId, Message, Request, RequestId, Role
 
 ASKED = Request(
@@ -27,7 +27,7 @@ FAILED = RequestFailed(ASKED.request_id, ContextFullError("It is too long.", 9).
 class SilentEngine:
     """An engine that gets requests and sends nothing."""
 
-    def submit(self, _request: Request) -> None:
+    def send(self, _command: Command) -> None:
         pass
 
 
