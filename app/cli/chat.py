@@ -14,11 +14,10 @@ from app.cli.attaching import attachments_from, kept_pictures
 from app.cli.client import (
     EngineClient,
     ProblemError,
-    StagedClient,
+    QueuedEngine,
     add_kv_bits,
     add_speculation,
     load_model,
-    make_client,
     state_folder,
 )
 from app.cli.stages import add_stages, stages_of
@@ -71,7 +70,7 @@ def run(args: Namespace, model: Path) -> int:
     settings = EngineConfig(kv_bits=args.kv_bits, disk_folder=state_folder(args))
     with (
         kept_pictures(settings) as (config, pictures),
-        make_client(config, stages_of(args)) as client,
+        QueuedEngine(config, stages_of(args)) as client,
     ):
         conv = set_draft_attachments(conv, attachments_from(args.attach, pictures))
         facts = load_model(client, model, lambda _: None, awaits_tests=False)
@@ -81,7 +80,7 @@ def run(args: Namespace, model: Path) -> int:
             ids = TurnIds(user=NodeId(f"u{number}"), reply=NodeId(f"r{number}"))
             turn = plan_send(conv, text, ids, now=time.time())
             try:
-                if isinstance(client, StagedClient) and not client.is_running:
+                if client.has_lost_stages:
                     load_model(client, model, lambda _: None, awaits_tests=False)
                 conv = _answer(client, turn, _request(args, facts, turn), shows_cost=args.stats)
             except ProblemError as error:

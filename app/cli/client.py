@@ -8,7 +8,6 @@ answer of a question.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections import deque
 from collections.abc import Callable
@@ -20,10 +19,9 @@ from typing import Protocol, Self, TypeVar, cast
 from app.paths import make_paths
 from engine.commands import Asked, EngineCommands
 from engine.config import EngineConfig
-from engine.engine import Engine
 from engine.events import Answered, Event, ModelFacts, ModelFailed, ModelLoaded, ModelLoading
 from engine.hosts.hostfile import Hosts
-from engine.hosts.staged_engine import StagedEngine
+from engine.hosts.switched_engine import SwitchedEngine
 from engine.problem import Problem
 from engine.types import MAX_DRAFTS
 
@@ -52,15 +50,17 @@ class EngineClient(EngineCommands, Protocol):
         ...
 
 
-class _Client(EngineCommands, ABC):
+class QueuedEngine(SwitchedEngine):
     """An engine that queues its events until next_event() fetches them.
 
-    Entering the client as a context manager starts the engine; leaving it ends the engine.
+    Entering the object as a context manager starts the engine; leaving it ends the engine.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, config: EngineConfig, hosts: Hosts | None = None) -> None:
+        """Create an engine in the stages `hosts`, or in a thread of this process if there are none."""
         self._events: SimpleQueue[Event] = SimpleQueue()
         self._held: deque[Event] = deque()  # events that came before an answer
+        super().__init__(config, self._events.put, hosts=hosts)
 
     def next_event(self) -> Event:
         return self._held.popleft() if self._held else self._events.get()
@@ -75,12 +75,6 @@ class _Client(EngineCommands, ABC):
                 case event:
                     self._held.append(event)
 
-    @abstractmethod
-    def start(self) -> None: ...
-
-    @abstractmethod
-    def close(self) -> None: ...
-
     def __enter__(self) -> Self:
         self.start()
         return self
@@ -94,27 +88,6 @@ class _Client(EngineCommands, ABC):
         self.close()
 
 
-class ThreadedClient(Engine, _Client):
-    """An engine in a thread of this process, with queued events."""
-
-    def __init__(self, config: EngineConfig) -> None:
-        _Client.__init__(self)
-        Engine.__init__(self, config, self._events.put)
-
-
-class StagedClient(StagedEngine, _Client):
-    """An engine in stages, with queued events."""
-
-    def __init__(self, config: EngineConfig, hosts: Hosts) -> None:
-        _Client.__init__(self)
-        StagedEngine.__init__(self, config, hosts, self._events.put)
-
-
-def make_client(config: EngineConfig, hosts: Hosts | None) -> ThreadedClient | StagedClient:
-    """Return an engine in the stages `hosts`, or in a thread of this process if there are none."""
-    return ThreadedClient(config) if hosts is None else StagedClient(config, hosts)
-
-
 class EngineRuns:
     """Engines with the same configuration, one after the other. Leaving the context ends the last.
 
@@ -126,12 +99,12 @@ class EngineRuns:
     def __init__(self, config: EngineConfig, hosts: Hosts | None = None) -> None:
         self._config = config
         self._hosts = hosts
-        self._running: ThreadedClient | StagedClient | None = None
+        self._running: QueuedEngine | None = None
 
     def start(self) -> EngineClient:
         """End the engine that runs, and return a new one. The old one first writes its state."""
         self._end()
-        self._running = make_client(self._config, self._hosts)
+        self._running = QueuedEngine(self._config, self._hosts)
         self._running.start()
         return self._running
 

@@ -27,8 +27,8 @@ from app.words import server as words
 from engine.catalog.card import ModelCard
 from engine.clients import Clients
 from engine.config import EngineConfig
-from engine.engine import Engine
 from engine.events import Event, ModelFacts, ModelFailed, ModelLoaded
+from engine.hosts.switched_engine import SwitchedEngine
 from engine.problem import Problem
 
 _HIGHEST_PORT = 65_535
@@ -153,7 +153,7 @@ def _serve(
     switch_threads_often()
     _at_signal(lambda: results.put(None))
     clients = Clients(on_event)
-    engine = Engine(config, clients.emit)
+    engine = SwitchedEngine(config, clients.emit)
     engine.start()
     try:
         facts = _loaded(engine, model, results)
@@ -178,7 +178,7 @@ def _serve(
         engine.close()
 
 
-def _loaded(engine: Engine, model: Path, results: _Results) -> ModelFacts | None:
+def _loaded(engine: SwitchedEngine, model: Path, results: _Results) -> ModelFacts | None:
     """Load a model. Return None if a signal came.
 
     Raises:

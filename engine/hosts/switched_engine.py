@@ -1,4 +1,4 @@
-"""The engine of the window: in a thread of this process, or in stages on several Macs.
+"""The engine of the app: in a thread of this process, or in stages on several Macs.
 
 `use_hosts` replaces one by the other. The old engine cuts its requests off, which finish with their
 text so far. Commands that arrive meanwhile wait for the new engine, which gets the settings of the old.
@@ -29,6 +29,7 @@ class SwitchedEngine(EngineCommands):
         config: the settings of the engine.
         on_event: called with each event, on a thread of the engine.
         early_reading: the reading of the first model's files, if it has begun already.
+        hosts: the stages of the first engine. None: it runs in this process.
     """
 
     def __init__(
@@ -36,12 +37,13 @@ class SwitchedEngine(EngineCommands):
         config: EngineConfig,
         on_event: Callable[[Event], None],
         early_reading: EarlyReading | None = None,
+        hosts: Hosts | None = None,
     ) -> None:
         self._config = config
         self._on_event = on_event
         self._early_reading = early_reading
         self._lock = threading.Lock()  # protects the fields below
-        self._hosts: Hosts | None = None
+        self._hosts = hosts
         self._engine: Engine | StagedEngine | None = None  # None before the start, and in a switch
         self._waiting: list[Command] = []  # commands while there is no engine
         self._switch: threading.Thread | None = None
@@ -51,6 +53,11 @@ class SwitchedEngine(EngineCommands):
         """Start the engine and return at once."""
         with self._lock:
             self._begin()
+
+    @property
+    def has_lost_stages(self) -> bool:
+        """True if no stages run: a fault ends them, and only a LoadModel command starts them again."""
+        return isinstance(self._engine, StagedEngine) and not self._engine.is_running
 
     @override
     def send(self, command: Command) -> None:

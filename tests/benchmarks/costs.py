@@ -25,7 +25,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from app.cli.client import EngineClient, load_model, make_client
+from app.cli.client import EngineClient, QueuedEngine, load_model
 from app.controllers.prompt_size import PromptSizes
 from app.conversation.tree import Setup
 from engine.config import EngineConfig
@@ -91,7 +91,7 @@ def type_key(app: QApplication, real: RealWindow) -> float:
 def decoding(model: Path, pairs: int, messages: int) -> dict[str, float]:
     """Return the median ratio of tokens per second with questions to those without."""
     config = EngineConfig(idle_work=False, saves_battery=False)
-    with closing(make_client(config, None)) as client:
+    with closing(QueuedEngine(config, None)) as client:
         client.start()
         load_model(client, model, lambda _: None)
         answer(client, "warm", None)

@@ -35,6 +35,7 @@ from app.widgets.main_window import MainWindow
 from engine.config import EngineConfig
 from engine.early_reading import EarlyReading
 from engine.events import Event
+from engine.hosts.hostfile import Hosts
 from engine.hosts.switched_engine import SwitchedEngine
 
 TIMERS_MS = 10_000
@@ -152,9 +153,10 @@ def main() -> int:
         config: EngineConfig,
         on_event: Callable[[Event], None],
         early_reading: EarlyReading | None = None,
+        hosts: Hosts | None = None,
     ) -> None:
         # State is written at once, which otherwise begins after a minute.
-        init(self, replace(config, disk_rest_s=0.0), on_event, early_reading)
+        init(self, replace(config, disk_rest_s=0.0), on_event, early_reading, hosts)
 
     def start_and_begin(self: Core) -> None:
         start(self)

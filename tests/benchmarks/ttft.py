@@ -21,7 +21,7 @@ from pathlib import Path
 
 import mlx.core as mx
 
-from app.cli.client import ThreadedClient, load_model
+from app.cli.client import QueuedEngine, load_model
 from engine.cache.trees import evaluate
 from engine.config import EngineConfig
 from engine.events import RequestFailed, RequestFinished, Submit
@@ -47,7 +47,7 @@ class TtftSample:
 class TimedChat:
     """A conversation in the engine, and a cache of the bare model with the same tokens."""
 
-    def __init__(self, client: ThreadedClient, bare: LoadedModel, name: str) -> None:
+    def __init__(self, client: QueuedEngine, bare: LoadedModel, name: str) -> None:
         self.client, self.bare, self.name = client, bare, name
         self.messages: list[Message] = []
         self.caches = bare.adapter.new_caches()
@@ -105,7 +105,7 @@ class TimedChat:
 
 
 def measure(
-    client: ThreadedClient, bare: LoadedModel, history: int, reps: int, *, evict: bool
+    client: QueuedEngine, bare: LoadedModel, history: int, reps: int, *, evict: bool
 ) -> dict[str, object]:
     samples: list[TtftSample] = []
     chat: TimedChat | None = None
@@ -153,7 +153,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         model = args.model or build_tiny("qwen3_5", Path(folder) / "qwen3_5", Template.KEEPING)
         bare = load_bare(model, lambda _done, _total: None)
-        with ThreadedClient(EngineConfig(use_openblas=False, idle_work=False)) as client:
+        with QueuedEngine(EngineConfig(use_openblas=False, idle_work=False)) as client:
             load_model(client, model, lambda _: None)
             for history in args.history:
                 for evict in (False, True):

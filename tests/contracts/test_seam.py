@@ -18,7 +18,7 @@ from tests.contracts.sources import ROOT, parsed, statements
 # The engine counts, titles and reads ahead a NextPrompt; TokensCounted and CacheReport are answers, and
 # Asked stands for one. ProblemKind tells problems apart. ReasonKind gives the state line its cause.
 # CacheStatistics has the figures of the settings page about storage.
-# Twelve for several Macs: two engines, the program of a stage, hosts, their check and their states.
+# Eleven for several Macs: the engine here or in stages, the program of a stage, hosts, their check and their states.
 # MAX_DRAFTS limits an option of the command line. write_whole and part_of replace files of both
 # packages. ReadingPace and ReadingTime announce how long reading takes, and
 # MeasuredReading is stored. WaitReason gives the line of a
@@ -30,7 +30,7 @@ from tests.contracts.sources import ROOT, parsed, statements
 # Two for several answers to one message, one for documents of folders: ids under which the engine works.
 # Three for previews of answers: the preview, and the event and the stage that tell of its progress.
 # Two for the search of models: the types that see pictures, and what a config.json says about it.
-MAX_NAMES = 96
+MAX_NAMES = 94
 # Child processes, their frames and opened files are not parts of the engine.
 NOT_COUNTED = (
     "engine.plain_file",

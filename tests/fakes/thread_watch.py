@@ -24,7 +24,7 @@ from typing import Any, cast
 import mlx.core as mx
 from typing_extensions import override
 
-from app.cli.client import ThreadedClient, load_model
+from app.cli.client import QueuedEngine, load_model
 from app.cli.player import ScriptPlayer
 from app.cli.script import parse_step
 from engine.config import EngineConfig
@@ -67,7 +67,7 @@ class Watch:
         return recorded
 
 
-class KeepingClient(ThreadedClient):
+class KeepingClient(QueuedEngine):
     """A client that collects the names of all types found in its events."""
 
     def __init__(self, config: EngineConfig) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from app.cli.client import add_engine_options, engine_config, load_model, make_client
+from app.cli.client import QueuedEngine, add_engine_options, engine_config, load_model
 from app.cli.stages import add_stages, stages_of
 from app.cli.tree.options import add_scenario_arguments, run, scenario_of
 from app.cli.tree.own import OwnEngine
@@ -26,7 +26,7 @@ def run_tree(args: Namespace, model: Path) -> int:
     """
     scenario = scenario_of(args)
     config = engine_config(args, idle_work=args.idle)
-    with make_client(config, stages_of(args)) as client:
+    with QueuedEngine(config, stages_of(args)) as client:
         facts = load_model(client, model, lambda _: None)
         engine = OwnEngine(
             client,

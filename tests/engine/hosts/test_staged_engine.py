@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from app.cli.client import ThreadedClient, load_model
+from app.cli.client import QueuedEngine, load_model
 from engine.cache_figures import NOTHING_CACHED, CacheReport
 from engine.config import EngineConfig
 from engine.events import (
@@ -74,7 +74,7 @@ def test_stage_answers_as_this_process_and_its_unload_finishes_the_running_reque
     assert finished.content
     assert rig.processes == []
 
-    with ThreadedClient(config) as client:
+    with QueuedEngine(config) as client:
         load_model(client, model, lambda _: None)
         rig.engine, staged = client, rig.engine  # type: ignore[assignment]
         rig.submit("third")
