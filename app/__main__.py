@@ -78,8 +78,8 @@ def _open(arguments: argparse.Namespace) -> int:
 def _end_process(status: int) -> NoReturn:
     """End the process at once, without the destruction of its objects. All data is saved.
 
-    Destroying them takes one to three seconds beside other programs. Python also waits for all threads,
-    and one of the engine may be in a long pass of the model.
+    Destroying them takes one to three seconds beside other programs. Python also waits for all
+    threads, and one of the engine may be in a long pass of the model.
     """
     try:
         logging.shutdown()

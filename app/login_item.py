@@ -1,7 +1,7 @@
 """The LaunchAgent that opens the app when the user logs in to a Mac.
 
-launchd reads the property lists in ~/Library/LaunchAgents at each login. So the file is the setting:
-it exists if the app opens at login. No process is started, and nothing else is changed.
+launchd reads the property lists in ~/Library/LaunchAgents at each login. So the file is the
+setting: it exists if the app opens at login. No process is started, and nothing else is changed.
 """
 
 from __future__ import annotations

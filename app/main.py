@@ -61,8 +61,8 @@ from engine.problem import Problem
 
 log = logging.getLogger(__name__)
 
-# Seconds after which a quitting process waits no more for the engine. Beside other programs, one pass
-# of a large model takes longer. The text of an answer is stored without it.
+# Seconds after which a quitting process waits no more for the engine. Beside other programs, one
+# pass of a large model takes longer. The text of an answer is stored without it.
 ENGINE_S = 0.7
 
 T = TypeVar("T")

@@ -114,12 +114,14 @@ class Settings:
     new_chat_prompt: str = ""  # system prompt of new chats
     # Options of new chats. Key: a field of Setup. Options without an entry have its default.
     new_chat_options: Mapping[str, float] = field(default_factory=dict[str, float])
-    # The shortcuts that the user has changed. Key: id of a command. Value: portable text of the keys.
+    # The shortcuts that the user has changed. Key: id of a command. Value: portable text of the
+    # keys.
     shortcuts: Mapping[str, str] = field(default_factory=dict[str, str])
     read_ahead: bool = True  # True: the engine reads prompts ahead while it is idle
     paused_documents: tuple[str, ...] = ()  # ids of folders whose documents are not read ahead
     name_chats: bool = True  # True: the model names a chat after its first answer
-    # True: the engine verifies drafts of an answer's next tokens, where this is expected to be faster
+    # True: the engine verifies drafts of an answer's next tokens, where this is expected to be
+    # faster
     faster_answers: bool = True
     preview_edits: bool = False  # True: the editor of a message shows a preview of the answer
     picture_size: PictureSize = PictureSize.MEDIUM  # of pictures that are attached

@@ -69,13 +69,13 @@ class HeldChat:
 
     conversation_id: ConversationId
     memory_bytes: int
-    # Number of tokens up to the deepest resume point in memory, on the branch used last. A request that
-    # is still running has not added its own yet.
+    # Number of tokens up to the deepest resume point in memory, on the branch used last. A request
+    # that is still running has not added its own yet.
     memory_tokens: int
     disk_bytes: int
     disk_tokens: int  # number of tokens up to the deepest resume point on disk, on any branch
-    # Length of the newest prompt, of which a part or nothing may be fed yet, and of its reply; 0 if it is
-    # not known.
+    # Length of the newest prompt, of which a part or nothing may be fed yet, and of its reply; 0 if
+    # it is not known.
     last_tokens: int = 0
     is_pinned: bool
     is_in_use: bool  # True while a request or a read-ahead of the conversation is running
@@ -90,8 +90,8 @@ class HeldChats:
 
     chats: tuple[HeldChat, ...] = ()  # the conversations with cached state
     shared_bytes: int = 0  # bytes in memory that several conversations use
-    # Bytes in memory that no conversation uses: of a title, preview or audit that is running, and forgotten
-    # state that a running request still needs.
+    # Bytes in memory that no conversation uses: of a title, preview or audit that is running, and
+    # forgotten state that a running request still needs.
     unused_bytes: int = 0
     shared_disk_bytes: int = 0
     unused_disk_bytes: int = 0

@@ -1,7 +1,7 @@
 """The prefix cache of the loaded model: created, limited, forgotten and dropped here.
 
-The engine loop (core.py) has one CacheSpace. The part of the cache that is on disk (disk_space.py) is
-opened and closed together with it. Engine thread only.
+The engine loop (core.py) has one CacheSpace. The part of the cache that is on disk (disk_space.py)
+is opened and closed together with it. Engine thread only.
 """
 
 from __future__ import annotations
@@ -325,10 +325,11 @@ class CacheSpace:
         """Adapt an automatic budget to the machine's available memory, if a check is due.
 
         The caches of an idle job count towards the budget. The job is paused before the budget
-        changes, so that nothing is evicted in favour of it. If the budget becomes smaller, the vision
-        tower is dropped too.
+        changes, so that nothing is evicted in favour of it. If the budget becomes smaller, the
+        vision tower is dropped too.
 
-        is_reading: True while a prompt is read. The tower stays then: it may be computing a picture.
+        is_reading: True while a prompt is read. The tower stays then: it may be computing a
+            picture.
         """
         if self.cache is None or self._watch is None:
             return

@@ -1,7 +1,7 @@
 """Several clients of one engine: each gets the events of its own requests and questions. No mlx.
 
-The owner of an engine is the window or the command `serve`. It creates the engine with `Clients.emit` as
-the receiver of events. Others, such as the local server, join later:
+The owner of an engine is the window or the command `serve`. It creates the engine with
+`Clients.emit` as the receiver of events. Others, such as the local server, join later:
 
     engine --event--> Clients.emit --> the client that submitted the request or put the question
                                    --> the owner, if it was none of the clients
@@ -83,12 +83,12 @@ class Clients:
     def __init__(self, on_event: Callable[[Event], None]) -> None:
         """Create the clients of an engine.
 
-        on_event: called with each event that concerns the owner of the engine. Like the function of a
-            client, it is called on the thread of the event, and must neither block nor raise.
+        on_event: called with each event that concerns the owner of the engine. Like the function of
+            a client, it is called on the thread of the event, and must neither block nor raise.
         """
         self._on_event = on_event
-        # Protects the fields below. It is held while an event is passed on, so that no event reaches a
-        # client that has left.
+        # Protects the fields below. It is held while an event is passed on, so that no event
+        # reaches a client that has left.
         self._lock = threading.RLock()
         self._joined: list[Client] = []
         self._requests: dict[RequestId, Client] = {}

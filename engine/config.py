@@ -6,8 +6,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-# Share of a machine's memory that a model may take, if it is not known exactly. macOS gives a GPU about
-# three quarters.
+# Share of a machine's memory that a model may take, if it is not known exactly. macOS gives a GPU
+# about three quarters.
 GIVEN_SHARE = 0.75
 
 
@@ -87,18 +87,22 @@ class EngineConfig:
     # True if the engine saves energy on battery power: it reads ahead only for the shown
     # conversation, reads no drafts and runs no audits.
     saves_battery: bool = True
-    # Folder of the results of test passes (models/abilities.py). None: they are kept in the process.
+    # Folder of the results of test passes (models/abilities.py). None: they are kept in the
+    # process.
     abilities_folder: Path | None = None
     # Folder of cached state that survives a restart. None: nothing is kept on disk.
     disk_folder: Path | None = None
-    # Largest size of this folder in bytes. None: the smaller of 20 GB and a tenth of the free space.
+    # Largest size of this folder in bytes. None: the smaller of 20 GB and a tenth of the free
+    # space.
     disk_budget_bytes: int | None = None
     # Highest number of bytes written to this folder on one day, for all models together. SSDs wear:
     # 40 GB a day are 150 TB after ten years, the endurance that makers state for small SSDs.
     disk_daily_bytes: int = 40 * 10**9
-    # Seconds that a conversation must rest before its state is written, unless the state is evicted.
+    # Seconds that a conversation must rest before its state is written, unless the state is
+    # evicted.
     disk_rest_s: float = 60.0
-    # Highest number of seconds for writing cached state when the app quits or the model is unloaded.
+    # Highest number of seconds for writing cached state when the app quits or the model is
+    # unloaded.
     disk_close_s: float = 1.5
     # Number of bits per attention K/V value in the caches, 4 or 8. None: K/V are not quantised.
     kv_bits: int | None = None

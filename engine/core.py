@@ -5,9 +5,10 @@ work: a step of the requests (serving.py) or, while no request waits or runs, a 
 (idle.py). Pieces of work are short, so that a command never waits for long. Results are emitted as
 events.
 
-This module handles the commands. served_model.py loads and unloads models, and cache_space.py has the
-prefix cache, its budget of memory and its part on disk. A model stays loaded until the next LoadModel or
-UnloadModel command, or until it was not used for a time that the user sets (idle_timeouts.py).
+This module handles the commands. served_model.py loads and unloads models, and cache_space.py has
+the prefix cache, its budget of memory and its part on disk. A model stays loaded until the next
+LoadModel or UnloadModel command, or until it was not used for a time that the user sets
+(idle_timeouts.py).
 
     command       running requests   waiting requests                     prefix cache
     LoadModel     are cut off        wait for the new model               kept for the same model
@@ -82,8 +83,8 @@ log = logging.getLogger(__name__)
 
 # Shortest sleep of an engine without work. Two clocks that differ can't keep it awake.
 _LEAST_SLEEP_S = 0.02
-# Longest sleep if there may be work later. Python refuses a wait of more than 292 years, and the time
-# after which a model is unloaded comes from a file that the user can edit.
+# Longest sleep if there may be work later. Python refuses a wait of more than 292 years, and the
+# time after which a model is unloaded comes from a file that the user can edit.
 _MOST_SLEEP_S = 86_400.0
 
 

@@ -1,7 +1,7 @@
 """The cached state on disk of the loaded model: opened, limited, forgotten and closed here.
 
-CacheSpace has one DiskSpace. It is open while a prefix cache exists. The tier itself, which saves and
-restores, is in cache/disk. Engine thread only.
+CacheSpace has one DiskSpace. It is open while a prefix cache exists. The tier itself, which saves
+and restores, is in cache/disk. Engine thread only.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Read a model's files from disk while the window is created and the engine imports its libraries.
 
-Both take a second of computation, and need little of the disk. The operating system keeps what was read in
-free memory, so the engine thread then copies the weights from there. Importing this module does not
-import mlx.
+Both take a second of computation, and need little of the disk. The operating system keeps what was
+read in free memory, so the engine thread then copies the weights from there. Importing this module
+does not import mlx.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _CHUNK_BYTES = 4 << 20
 class EarlyReading:
     """Two threads that read the files of one model until they are stopped.
 
-    One reads the weights. The other starts the worker process, which imports libraries of its own, and
-    lets it read the tokenizer.
+    One reads the weights. The other starts the worker process, which imports libraries of its own,
+    and lets it read the tokenizer.
     """
 
     def __init__(self) -> None:

@@ -69,11 +69,11 @@ _LIBRARY_SETTINGS = {
     "TOKENIZERS_PARALLELISM": "false",
 }
 
-# Share of the time for the end of the engine thread in which cached state is written. The rest is for
-# the record that is being written then.
+# Share of the time for the end of the engine thread in which cached state is written. The rest is
+# for the record that is being written then.
 _WRITING_SHARE = 0.75
-# Seconds that close() waits longer if cached state on disk is to be deleted. The app reports deleted
-# chats only once, so a deletion that is not carried out now would never be.
+# Seconds that close() waits longer if cached state on disk is to be deleted. The app reports
+# deleted chats only once, so a deletion that is not carried out now would never be.
 _DELETION_S = 30.0
 
 
@@ -154,8 +154,8 @@ class Engine(EngineCommands):
         """Cut off running requests, stop idle work, then end the engine thread.
 
         Wait for the thread for at most timeout_s seconds. Cached state that is not written by then
-        is lost. Deletions of state on disk are waited for. Open questions are answered with a problem.
-        A second call does nothing.
+        is lost. Deletions of state on disk are waited for. Open questions are answered with a
+        problem. A second call does nothing.
         """
         self._closing.set()
         if self._watch is None:

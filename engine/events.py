@@ -86,8 +86,9 @@ class ReadAhead(NextPrompt):
 class Withdraw:
     """Withdraw a question for a preview, a title or a length, if it is not answered yet.
 
-    The answer is then a Problem. Other questions are not withdrawn: they are answered at once, or once
-    the engine is idle. The state of a preview, answered or not, is freed once no request waits or runs.
+    The answer is then a Problem. Other questions are not withdrawn: they are answered at once, or
+    once the engine is idle. The state of a preview, answered or not, is freed once no request waits
+    or runs.
     """
 
     question_id: QuestionId
@@ -127,7 +128,8 @@ class ModelFacts:
     template_hash: str
     kv_bytes_per_token: int  # bytes that one token's attention K/V take in all layers
     snapshot_bytes: int  # bytes of one snapshot of all layers, 0 if the model needs none
-    # Sampling parameters that the model folder recommends, and the app's own in place of the others.
+    # Sampling parameters that the model folder recommends, and the app's own in place of the
+    # others.
     default_sampling: SamplingParams
     # True if a multi-token prediction head can draft the model's next tokens.
     has_head: bool = False
@@ -287,7 +289,8 @@ class RequestFinished:
     # Token ids of the prompt. If the request continued a cut-off reply, the prompt ends with the
     # earlier part of this reply.
     prompt_ids: tuple[int, ...]
-    # The tokens of the answer that this request generated, if it asked for them (Request.num_likeliest)
+    # The tokens of the answer that this request generated, if it asked for them by
+    # Request.num_likeliest
     scores: tuple[TokenScore, ...] = ()
 
     @property

@@ -1,15 +1,15 @@
 """Scheduling of idle work: jobs that run while no request waits or runs.
 
 Engine thread only, without mlx. Four kinds of jobs use the idle time. A read-ahead feeds the part
-of a conversation's next prompt that is already known, so that the next answer starts sooner. A title
-and a preview of an answer are written by the model and change no cached state. upkeep.py has the work
-that no conversation waits for, such as audits. A job works in steps of one forward pass. It may
-stop between two steps. So a request waits for at most one step. The engine loop (core.py) calls
-`Idler.step` while there are no requests, and `Idler.make_way` when a request arrives. idle_job.py has
-the interface of the jobs.
+of a conversation's next prompt that is already known, so that the next answer starts sooner. A
+title and a preview of an answer are written by the model and change no cached state. upkeep.py has
+the work that no conversation waits for, such as audits. A job works in steps of one forward pass.
+It may stop between two steps. So a request waits for at most one step. The engine loop (core.py)
+calls `Idler.step` while there are no requests, and `Idler.make_way` when a request arrives.
+idle_job.py has the interface of the jobs.
 
-Priority: first the read-ahead of the shown conversation, then a preview, then the newest read-ahead of
-any other conversation, then a title, then an audit. On battery power the only idle work is the
+Priority: first the read-ahead of the shown conversation, then a preview, then the newest read-ahead
+of any other conversation, then a title, then an audit. On battery power the only idle work is the
 read-ahead after a reply of the shown conversation; previews and titles wait until the machine is
 plugged in.
 """
@@ -111,8 +111,8 @@ class Idler:
         if settles_in_s is not None:
             return settles_in_s
         if self._on_battery():
-            # The end of battery power is no event. Audits and the timing of passes wait for the next
-            # command, tasks do not.
+            # The end of battery power is no event. Audits and the timing of passes wait for the
+            # next command, tasks do not.
             may_start = bool(self._queue) if self._enabled else self._queue.has_questions
             return ASK_EVERY_S if may_start else math.inf
         if self.has_work:  # battery power has ended since the caller looked for work
@@ -175,8 +175,8 @@ class Idler:
             # That task fetches the state too.
             return
         if task.is_draft and self._on_battery() and self._has_task_of(task.conversation_id):
-            # On battery power, drafts wait. A queued draft would replace the read-ahead after the last
-            # reply, and this read-ahead may run even on battery power.
+            # On battery power, drafts wait. A queued draft would replace the read-ahead after the
+            # last reply, and this read-ahead may run even on battery power.
             return
         self.drop(task.conversation_id)
         self._queue.add(task)
@@ -184,7 +184,8 @@ class Idler:
     def pause(self) -> None:
         """Stop the job in progress for more urgent work.
 
-        The tokens that a read-ahead fed are kept. Its task is queued again, and so is a title or a preview.
+        The tokens that a read-ahead fed are kept. Its task is queued again, and so is a title or a
+        preview.
         """
         self._upkeep.note_work()
         if self._running.task is not None:

@@ -1,7 +1,7 @@
 """Interface of the jobs that use the engine's idle time, and of the model that makes them.
 
-idle.py schedules the jobs. runner/read_ahead.py, runner/preview.py, runner/title.py and checking/audit.py
-implement them.
+idle.py schedules the jobs. runner/read_ahead.py, runner/preview.py, runner/title.py and
+checking/audit.py implement them.
 """
 
 from __future__ import annotations
@@ -95,8 +95,8 @@ class IdleWorker:
     read_ahead: ReadAheadMaker
     # Creates an audit. Returns None if the cache has no state that can be audited.
     audit: Callable[[], IdleJob | None]
-    # Tests a step of the model's faster ways. Returns False after the last step, which makes another
-    # worker. None if they are tested.
+    # Tests a step of the model's faster ways. Returns False after the last step, which makes
+    # another worker. None if they are tested.
     test_ways: Callable[[], bool] | None = None
     # Times a few passes of the model. Returns False once nothing is left to time.
     measure_passes: Callable[[], bool] | None = None

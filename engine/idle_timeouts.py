@@ -1,7 +1,7 @@
 """The engine's actions once no request came for some time. Engine thread only.
 
-A model that is not used is unloaded, and the next request loads it again. Earlier, memory that MLX has freed
-and keeps for reuse goes back to the machine.
+A model that is not used is unloaded, and the next request loads it again. Earlier, memory that MLX
+has freed and keeps for reuse goes back to the machine.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ class IdleTimeouts:
     def release(self) -> bool:
         """Return freed memory to the machine if no request came for some seconds.
 
-        Return True if there was any. Call only while there is no idle work: it uses the buffers too.
+        Return True if there was any. Call only while there is no idle work: it uses the buffers
+        too.
         """
         if self._unused_s < self._release_after_s or not freed_bytes():
             return False

@@ -2,8 +2,8 @@
 
 served_model.py calls limit_memory before it loads a model, and fit_to_weights after the load.
 cache_space.py calls cache_budget when it creates a prefix cache, and creates a `MemoryWatch`, which
-lives until the next cache is created. adjust_budget is called in each step of the engine loop. Runner
-calls spare_bytes to decide if a request fits into memory.
+lives until the next cache is created. adjust_budget is called in each step of the engine loop.
+Runner calls spare_bytes to decide if a request fits into memory.
 
 If no fixed budget is configured, the cache may use the device's memory, minus the model's weights
 and some head room. The MemoryWatch lowers this budget while other programs need memory. A fixed

@@ -1,7 +1,7 @@
 """Moves of conversations from memory to disk, in idle time. Engine thread only.
 
-A conversation is dropped from memory only after all of its resume points are on disk. If one of them cannot
-be written, because of a limit or a fault, the conversation stays in memory.
+A conversation is dropped from memory only after all of its resume points are on disk. If one of
+them cannot be written, because of a limit or a fault, the conversation stays in memory.
 """
 
 from __future__ import annotations

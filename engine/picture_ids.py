@@ -1,20 +1,23 @@
 """The ids that stand for a picture in the token ids of a prompt.
 
-A picture takes as many tokens as the model has embeddings for it. Its ids are made from the hash of its
-pixels, and no vocabulary has them. So two prompts share the tokens of a picture only if their pictures
-are the same to the last pixel, and all code that compares token ids works for pictures too.
+A picture takes as many tokens as the model has embeddings for it. Its ids are made from the hash of
+its pixels, and no vocabulary has them. So two prompts share the tokens of a picture only if their
+pictures are the same to the last pixel, and all code that compares token ids works for pictures
+too.
 
     bit 31       set in every id of a picture
     bit 30       set in the first id of a picture
     last id      bits 20 to 29: number of positions that the picture takes, or 0 for one a token
     all ids      the other bits are bits of the hash; bit 0 of the first id is 0
 
-Cached state is shared up to the first id that differs. So the first id has as many bits of the hash as
-possible: with 20 bits, two of 1,000 pictures would share the state of their first token in 4 of 10 cases.
+Cached state is shared up to the first id that differs. So the first id has as many bits of the hash
+as
+possible: with 20 bits, two of 1,000 pictures would share the state of their first token in 4 of 10
+    cases.
 
-Some models count positions in another way than tokens: a picture of 6 x 10 tokens takes 10 positions of
-Qwen3.5's rotary embedding. The number is part of the ids, so token ids alone give the position of the
-next token. Pure functions.
+Some models count positions in another way than tokens: a picture of 6 x 10 tokens takes 10
+positions of Qwen3.5's rotary embedding. The number is part of the ids, so token ids alone give the
+position of the next token. Pure functions.
 """
 
 from __future__ import annotations
@@ -50,8 +53,8 @@ def picture_ids(identity: str, num_tokens: int, num_positions: int = 0) -> tuple
         identity: text that tells the picture apart from all others: the hash of its pixels, and the
             form in which the model gets it.
         num_tokens: number of ids, at least 1.
-        num_positions: number of positions that the picture takes, at most MAX_POSITIONS; 0 for one a
-            token.
+        num_positions: number of positions that the picture takes, at most MAX_POSITIONS; 0 for one
+            a token.
     """
     assert 0 <= num_positions <= MAX_POSITIONS
     digest = hashlib.shake_256(identity.encode()).digest(4 * num_tokens)

@@ -3,9 +3,9 @@
     Ask(question)     sender -> engine
     Answered(answer)  engine -> sender, exactly once for each Ask (events.py)
 
-The answer has the type that the class of the question names, or it is a Problem: no model is loaded, an
-error was raised, the question was withdrawn, or its engine has ended. An engine thread that takes the
-place of another gets the open questions again.
+The answer has the type that the class of the question names, or it is a Problem: no model is
+loaded, an error was raised, the question was withdrawn, or its engine has ended. An engine thread
+that takes the place of another gets the open questions again.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class NextPrompt:
     """The known beginning of a conversation's next prompt.
 
     It ends with a reply or with the draft of a user message. If it ends with a reply, the prompt is
-    known up to the position where the next user message will begin. If it ends with a draft, the tokens
-    that further typing cannot change are known.
+    known up to the position where the next user message will begin. If it ends with a draft, the
+    tokens that further typing cannot change are known.
     """
 
     conversation_id: ConversationId
@@ -115,8 +115,8 @@ class CheckResult:
     max_difference: float  # Difference from the naive run. It is above 0 because of rounding.
     replay_difference: float  # difference from the replay, 0 if every bit is equal
     first_difference: int | None  # index of the first output token that differs, or None
-    # Hash of the engine's logits, 32 hexadecimal digits. Runs with equal bits have equal hashes. "" if
-    # the check could not be carried out.
+    # Hash of the engine's logits, 32 hexadecimal digits. Runs with equal bits have equal hashes. ""
+    # if the check could not be carried out.
     logits_hash: str = ""
     # The replies of which the chat template shows only a part, as a sentence; "" if there are none.
     # The tokens after the missing part are fed again.
@@ -128,8 +128,8 @@ class CheckResult:
 class CountTokens(Question[TokensCounted]):
     """Ask for the length of a conversation's next prompt, or of the prompt of a request.
 
-    A request is not submitted. Its plan says what it would restore, replay and read if it began now.
-    While requests run, these answers take at most 1 % of the time (counting.py).
+    A request is not submitted. Its plan says what it would restore, replay and read if it began
+    now. While requests run, these answers take at most 1 % of the time (counting.py).
     """
 
     prompt: NextPrompt | Request
@@ -164,8 +164,8 @@ class MakeTitle(Question[str]):
 
     The title is a side request: it adds nothing to the prefix cache and evicts nothing. A request
     interrupts it, and it then begins again. It is not made if there is no memory for it, if much
-    would have to be read for it, or if the model is divided into stages. A newer question for the same
-    conversation withdraws the older one.
+    would have to be read for it, or if the model is divided into stages. A newer question for the
+    same conversation withdraws the older one.
     """
 
     # The messages of the conversation, and a user message that asks for a title. A title needs no
@@ -177,8 +177,9 @@ class MakeTitle(Question[str]):
 class MakePreview(Question[Preview]):
     """Let the model write the beginning of the answer to a request while the engine is idle.
 
-    The preview ends after two sentences of the reasoning or of the answer. Its tokens are those that
-    the request would draw without drafts. PreviewProgress events report it until it is answered.
+    The preview ends after two sentences of the reasoning or of the answer. Its tokens are those
+    that the request would draw without drafts. PreviewProgress events report it until it is
+    answered.
 
     The preview is a side request, like a title, and a request interrupts it in the same way. It is
     refused if much would have to be read for it, if there is no memory for it, or if the model is
@@ -255,8 +256,9 @@ class EvictWhat(StrEnum):
 class MoveToDisk(Question[HeldChats]):
     """Write the cached state of conversations to disk, then drop it from memory.
 
-    This is done while no request waits or runs, in steps, and is then answered. A conversation stays in
-    memory if a part of its state cannot be written: nothing is kept on disk, or a limit is reached.
+    This is done while no request waits or runs, in steps, and is then answered. A conversation
+    stays in memory if a part of its state cannot be written: nothing is kept on disk, or a limit is
+    reached.
     """
 
     conversation_ids: tuple[ConversationId, ...]

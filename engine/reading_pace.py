@@ -1,10 +1,10 @@
 """The time that reading takes, from measurements of one model. No thread, no mlx.
 
 Reading slows down with the length of a prompt, because a token attends to all tokens before it. So
-the seconds per token are a straight line over the position of the token, fitted to all measurements.
-Other programs slow the machine down for a while. So the line is multiplied by a factor, fitted to
-the newest measurements. A measurement counts by its tokens: a pass over a few tokens takes nearly as
-long as one over many.
+the seconds per token are a straight line over the position of the token, fitted to all
+measurements. Other programs slow the machine down for a while. So the line is multiplied by a
+factor, fitted to the newest measurements. A measurement counts by its tokens: a pass over a few
+tokens takes nearly as long as one over many.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _MIN_TOKENS = 16  # fewer measured tokens give no estimate
 # Weight of a measurement in the factor, compared with a newer one, and with one 30 s newer.
 _KEPT, _KEPT_AFTER_30_S = 0.7, 0.5
 # The line has a slope only if the measurements are at least this many tokens apart. Differences
-# between nearer ones come from other programs. Of 26 random reads of SmolLM2-135M, 23 took within 30 % of
-# the estimate, and with 2,048 in its place 16.
+# between nearer ones come from other programs. Of 26 random reads of SmolLM2-135M, 23 took within
+# 30 % of the estimate, and with 2,048 in its place 16.
 _MIN_SPAN = 512
 # Tokens that end further before all measured ones get no estimate.
 _MAX_BEFORE = 2048

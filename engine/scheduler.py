@@ -1,11 +1,11 @@
 """Priority of requests, and the time slice for prefill between two decode steps.
 
 The module uses neither mlx nor threads. Requests of the conversation that the window shows have
-priority, with all answers that are written there at once. All other requests are ordered by arrival.
-Only one prompt is fed at a time. If a request with priority arrives, its prompt interrupts the prompt
-that is being fed. So does a prompt with few tokens to feed, of any conversation: it costs the other
-one few passes, and would else wait for all of them. The interrupted prompt keeps its caches, and is
-fed further once the other prompt is complete.
+priority, with all answers that are written there at once. All other requests are ordered by
+arrival. Only one prompt is fed at a time. If a request with priority arrives, its prompt interrupts
+the prompt that is being fed. So does a prompt with few tokens to feed, of any conversation: it
+costs the other one few passes, and would else wait for all of them. The interrupted prompt keeps
+its caches, and is fed further once the other prompt is complete.
 
 While answers are being decoded, a prompt is fed in pieces between two decode steps.
 `Scheduler.piece_s` limits the duration of a piece, so that the pause of an answer stays below
@@ -45,8 +45,8 @@ class ReadRequest(ScheduledRequest, Protocol):
 
 # A prompt with at most this many tokens to feed is fed before longer ones.
 SHORT_PROMPT = 512
-# Highest number of characters in new messages that are expected to be a short prompt. If the state of
-# the earlier messages is gone, the prompt is long all the same. It then waits after its start.
+# Highest number of characters in new messages that are expected to be a short prompt. If the state
+# of the earlier messages is gone, the prompt is long all the same. It then waits after its start.
 _SHORT_TEXT = 2000
 
 # Number of recent decode steps that are used to estimate the duration of the next one.
@@ -139,9 +139,9 @@ class Scheduler:
         """Longest time in seconds that prefill may take between two decode steps.
 
         The value is the rest of max_gap_s after a decode step, estimated as the longest of the
-        recent steps. It is at least a third of a usual decode step, estimated as the median. Without
-        this minimum, no time would be left for prefill if a decode step alone takes max_gap_s. A
-        prompt would then wait until the running answers end.
+        recent steps. It is at least a third of a usual decode step, estimated as the median.
+        Without this minimum, no time would be left for prefill if a decode step alone takes
+        max_gap_s. A prompt would then wait until the running answers end.
         """
         gap_s = self._max_gap_s * _SHARE
         if not self._decode_s:

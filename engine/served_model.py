@@ -1,7 +1,7 @@
 """The loaded model and the objects that answer requests with it: loaded, set aside and dropped here.
 
-The engine loop (core.py) has one ServedModel. The prefix cache outlives a model (cache_space.py). Engine
-thread only.
+The engine loop (core.py) has one ServedModel. The prefix cache outlives a model (cache_space.py).
+Engine thread only.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ from engine.waiting import WaitingRequests
 
 log = logging.getLogger(__name__)
 
-# Called with the folder and the numbers of loaded and of all bytes. Raises LoadAbandonedError if the load
-# must end.
+# Called with the folder and the numbers of loaded and of all bytes. Raises LoadAbandonedError if
+# the load must end.
 OnProgress = Callable[[Path, int, int], None]
 
 
@@ -88,7 +88,8 @@ class ServedModel:
         self.records = Records()
         # The command that loaded the model in use.
         self._loaded_by: LoadModel | None = None
-        # The command that loads the model again, which was set aside. The next request carries it out.
+        # The command that loads the model again, which was set aside. The next request carries it
+        # out.
         self._aside: LoadModel | None = None
         self._abilities = AbilityRecords(config.abilities_folder)
 
@@ -236,8 +237,8 @@ class ServedModel:
         """Cut off running requests and idle work, then drop the model. Keep the cache.
 
         A cut-off request finishes with FinishReason.CANCELLED, and its state is published. A
-        read-ahead publishes the tokens that it fed. Its task is queued again, and does not reference
-        the model. A call without a loaded model is harmless.
+        read-ahead publishes the tokens that it fed. Its task is queued again, and does not
+        reference the model. A call without a loaded model is harmless.
         """
         if self.serving is not None:
             self.serving.close()

@@ -89,9 +89,9 @@ class Serving:
         self._running: list[Sequence] = []
         # Requests that ran out of memory once and have not ended.
         self._retried: set[RequestId] = set()
-        # True if the next waiting request does not fit in memory beside the running ones. The engine
-        # tries to start it again when a running request ends. At least one request then runs,
-        # because Runner.start returns None only if others run.
+        # True if the next waiting request does not fit in memory beside the running ones. The
+        # engine tries to start it again when a running request ends. At least one request then
+        # runs, because Runner.start returns None only if others run.
         self._is_memory_full = False
         # True if the last step was a decode step. If a prompt is being fed, prefill is next.
         self._has_decoded = False
@@ -252,8 +252,8 @@ class Serving:
     def _publish(self, sequence: Sequence, *, is_last: bool = False) -> None:
         """Publish a finished request's state in the prefix cache, and queue its next read-ahead.
 
-        A side request publishes nothing. `upcoming` is the read-ahead task. It is None if nothing is
-        left to read ahead.
+        A side request publishes nothing. `upcoming` is the read-ahead task. It is None if nothing
+        is left to read ahead.
         """
         self._remove(sequence)
         self._retried.discard(sequence.request.request_id)

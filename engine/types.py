@@ -236,11 +236,12 @@ class Request:
     # Indices of the messages that no model has read. In PromptPlan, fed tokens of these messages
     # count as `read`, and fed tokens of the other messages count as `replayed`.
     new_messages: frozenset[int]
-    # A request with the same messages. This one starts once the prompt of that one has been read, or
-    # once that one has ended, and restores the whole prompt. None: it waits for no other request.
+    # A request with the same messages. This one starts once the prompt of that one has been read,
+    # or once that one has ended, and restores the whole prompt. None: it waits for no other
+    # request.
     follows: RequestId | None = None
-    # True if several requests have these messages. The first one that reads the prompt publishes it,
-    # also if the others have not been submitted yet.
+    # True if several requests have these messages. The first one that reads the prompt publishes
+    # it, also if the others have not been submitted yet.
     shares_prompt: bool = False
     # Indices of the messages that only other models have read.
     foreign_messages: frozenset[int] = frozenset()
@@ -253,17 +254,19 @@ class Request:
     thinking: bool | None = None
     # True to keep the reasoning of earlier replies in the prompt, if the template supports it.
     keep_thinking: bool = False
-    # The functions that the model may call, as a JSON list in the form of OpenAI's API. "" for none.
+    # The functions that the model may call, as a JSON list in the form of OpenAI's API. "" for
+    # none.
     tools: str = ""
     answer_format: AnswerFormat | None = None  # None: any answer
-    # Number of the likeliest tokens whose log-probabilities are wanted beside that of each token of the
-    # answer (RequestFinished.scores). None: no log-probabilities are wanted.
+    # Number of the likeliest tokens whose log-probabilities are wanted beside that of each token of
+    # the answer (RequestFinished.scores). None: no log-probabilities are wanted.
     num_likeliest: int | None = None
     forced: ForcedReply | None = None
     # Cancel the request after this many delivered tokens; None for no limit.
     stop_after: int | None = None
-    # Number of drafts that each forward pass verifies if there are as many (speculative decoding), at
-    # most MAX_DRAFTS. 0: none. None: the engine chooses the number that is expected to be fastest.
+    # Number of drafts that each forward pass verifies if there are as many (speculative decoding),
+    # at most MAX_DRAFTS. 0: none. None: the engine chooses the number that is expected to be
+    # fastest.
     max_drafts: int | None = 0
     record_logits: bool = False  # True to keep the logits of every draw for a later Verify command
     # True to leave the prefix cache unchanged: the request uses separate live caches, adds nothing

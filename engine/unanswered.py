@@ -1,8 +1,8 @@
 """The commands that the engine thread has not answered yet.
 
-If the engine thread ends or blocks, another thread takes its place (engine.py). The requests and the
-model of the old thread then fail. The new thread gets the open questions, so that no sender waits for
-ever.
+If the engine thread ends or blocks, another thread takes its place (engine.py). The requests and
+the model of the old thread then fail. The new thread gets the open questions, so that no sender
+waits for ever.
 """
 
 from __future__ import annotations

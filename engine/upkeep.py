@@ -1,8 +1,8 @@
 """Idle work that no conversation waits for: tests of faster ways, timed passes, and audits.
 
-Engine thread only, without mlx. The faster ways of a model are tested and its passes are timed once after a
-load. An audit recomputes the state at a resume point and compares it with the stored state. idle.py calls
-these methods when no task is left.
+Engine thread only, without mlx. The faster ways of a model are tested and its passes are timed once
+after a load. An audit recomputes the state at a resume point and compares it with the stored state.
+idle.py calls these methods when no task is left.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from dataclasses import replace
 from engine.idle_job import IdleJob, IdleWorker
 from engine.running_job import attempt_idle
 
-# Seconds after a load in which nothing is tested or timed: a message that waited for the model comes.
+# Seconds after a load in which nothing is tested or timed: a message that waited for the model
+# comes.
 _SETTLE_S = 1.0
 
 

@@ -1,9 +1,9 @@
 """The lasting settings of an engine, as one value. This module does not import mlx.
 
-A command such as Submit is an act: it is carried out once. A setting holds until it is changed. The app
-changes one field at a time (EngineCommands.want), and the whole value goes to the engine thread, which
-acts on the differences. If another engine takes the place of the first, it gets the newest value before
-all commands. So there is no other list of settings that a new engine must get.
+A command such as Submit is an act: it is carried out once. A setting holds until it is changed. The
+app changes one field at a time (EngineCommands.want), and the whole value goes to the engine
+thread, which acts on the differences. If another engine takes the place of the first, it gets the
+newest value before all commands. So there is no other list of settings that a new engine must get.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Wanted:
     # Seconds without a request after which the model is unloaded, with all cached state. The next
     # request loads it again. None: the model stays loaded.
     unload_after_s: float | None = None
-    # Upper limit of the cached state in memory. A smaller limit evicts state at once. None: what the
-    # model leaves of the memory.
+    # Upper limit of the cached state in memory. A smaller limit evicts state at once. None: what
+    # the model leaves of the memory.
     most_cached_bytes: int | None = None
     disk: DiskSettings | None = None  # None: nothing is kept on disk
     picture_folder: str | None = None  # folder with the files of pictures; None: there are none

@@ -14,8 +14,8 @@ def part_of(path: Path) -> Path:
 def write_whole(path: Path, content: bytes) -> None:
     """Replace a file by one that only its owner can read. A crash leaves the old or the new one.
 
-    A process that is killed leaves its part behind. The name of the part is fixed, so the next write
-    replaces it. At most one thread of one process may write a file at a time.
+    A process that is killed leaves its part behind. The name of the part is fixed, so the next
+    write replaces it. At most one thread of one process may write a file at a time.
 
     Raises:
         OSError: the file cannot be written. The old file is unchanged.

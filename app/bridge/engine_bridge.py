@@ -114,8 +114,8 @@ class EngineBridge(QObject):
     def _on_engine_event(self, event: Event) -> None:
         """Queue an event and wake the main thread. Runs on the engine thread.
 
-        The signal is emitted under the lock: once close() has returned, this object may be destroyed
-        while the engine thread still runs.
+        The signal is emitted under the lock: once close() has returned, this object may be
+        destroyed while the engine thread still runs.
         """
         with self._lock:
             if self._is_closed:

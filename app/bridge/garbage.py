@@ -4,7 +4,8 @@ By default Python collects garbage within any allocation, and destroys the objec
 there. To destroy a Qt object can then deadlock:
 
 - On another thread, the destructor waits for a lock that the main thread holds, and the main thread
-  waits for Python's interpreter lock. A window hung this way, when the engine thread collected garbage.
+  waits for Python's interpreter lock. A window hung this way, when the engine thread collected
+  garbage.
 - On the main thread, a destructor of Qt that calls Python code holds a lock, and the destructor of an
   object that is found meanwhile waits for it. A test hung this way.
 

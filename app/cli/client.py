@@ -138,8 +138,8 @@ def engine_config(args: Namespace, *, idle_work: bool) -> EngineConfig:
     """Build an engine configuration from the command-line options of a benchmark.
 
     Battery saving is off, so that the figures are the same on battery and on mains power. State is
-    written to disk without a rest: a step `idle` stands for a pause. A piece of work may last a day,
-    because a check runs a whole prompt in one pass, which can take minutes.
+    written to disk without a rest: a step `idle` stands for a pause. A piece of work may last a
+    day, because a check runs a whole prompt in one pass, which can take minutes.
     """
     return EngineConfig(
         cache_budget_bytes=args.cache_bytes,

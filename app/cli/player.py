@@ -1,10 +1,10 @@
 """The player of bench scripts: plays steps on the engine and measures every reply.
 
-ScriptPlayer keeps one conversation for each chat name. script_chats.py plans the requests of its steps.
-The player yields the report of a reply when the reply has finished. If a step has wait=False, the player
-does not wait for the reply, so the report can come during a later step. With check=True the engine
-compares each finished reply with new runs of the model without a cache. With predict=True the player asks
-the engine before each request what it will read.
+ScriptPlayer keeps one conversation for each chat name. script_chats.py plans the requests of its
+steps. The player yields the report of a reply when the reply has finished. If a step has
+wait=False, the player does not wait for the reply, so the report can come during a later step. With
+check=True the engine compares each finished reply with new runs of the model without a cache. With
+predict=True the player asks the engine before each request what it will read.
 
 `rejoinder bench script` and the engine's tests call play() for each step, then join().
 """

@@ -1,7 +1,7 @@
 """The steps of a bench script as actions in one chat. Pure functions.
 
-Requests are planned with the conversation code of the app, such as plan_send() and plan_edit(). The engine
-therefore gets the requests that the window would send.
+Requests are planned with the conversation code of the app, such as plan_send() and plan_edit(). The
+engine therefore gets the requests that the window would send.
 """
 
 from __future__ import annotations

@@ -49,8 +49,8 @@ class StepReport:
     reasons: tuple[Reason, ...]  # the reasons why tokens were fed instead of restored
     preview_tokens: int = 0  # number of tokens of the preview with which the reply begins
     check: CheckResult | None = None  # None if the reply was not checked
-    # True if the reply of one of several has the words of a request for it alone. None if it was not
-    # one of several, or not checked.
+    # True if the reply of one of several has the words of a request for it alone. None if it was
+    # not one of several, or not checked.
     alone: bool | None = None
     prediction: Prediction | None = None  # None if it was not asked for
     # Tokens of each document of the folder in which the chat was begun; empty if it has none

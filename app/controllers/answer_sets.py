@@ -1,8 +1,8 @@
 """Cached state of several answers to one message, after they have ended. Main thread.
 
-Each answer but the first is a conversation of its own to the engine (answer_id). Once all have ended,
-the chat takes over the state of its versions, and continues with any of them without reading it again.
-If the user has picked one, the state of the others is dropped.
+Each answer but the first is a conversation of its own to the engine (answer_id). Once all have
+ended, the chat takes over the state of its versions, and continues with any of them without reading
+it again. If the user has picked one, the state of the others is dropped.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ class AnswerSets(QObject):
         super().__init__()
         self._engine = bridge.engine
         self._turns = turns
-        # The replies of the answers to one message, in the order of their numbers, until all have ended.
+        # The replies of the answers to one message, in the order of their numbers, until all have
+        # ended.
         self._replies: dict[ConversationId, tuple[NodeId, ...]] = {}
         # The reply that the user has picked of them
         self._picked: dict[ConversationId, NodeId] = {}

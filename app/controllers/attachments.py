@@ -1,7 +1,7 @@
 """The user's actions on the files of drafts, and their chips and notes. Main thread.
 
-The text of a file (file_openings.py) becomes a part of the draft and is saved with it. file_counts.py
-has its tokens.
+The text of a file (file_openings.py) becomes a part of the draft and is saved with it.
+file_counts.py has its tokens.
 """
 
 from __future__ import annotations

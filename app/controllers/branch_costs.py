@@ -1,8 +1,9 @@
 """The costs of the branches in sight: what the next message would make the model read. Main thread.
 
-The engine counts one branch at a time, the next one after the answer. All costs are dropped when they
-may have changed: after a change of messages or options, after an answer, after idle work, and with
-another model. While an answer is running in any chat, none is asked for: they would change with it.
+The engine counts one branch at a time, the next one after the answer. All costs are dropped when
+they may have changed: after a change of messages or options, after an answer, after idle work, and
+with another model. While an answer is running in any chat, none is asked for: they would change
+with it.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@ planned by a pure function of conversation/actions.py, which returns the changed
 the messages for the engine. The plan goes to turns.py, which runs it until the answer has ended.
 The other actions change the conversation at once and save it through desk.py.
 
-A conversation answers one message at a time, with one answer or several. While an answer is running:
+A conversation answers one message at a time, with one answer or several. While an answer is
+running:
 
     send                             queues the message until that answer has ended
     edit, resume, ask_again          return False and change nothing
@@ -16,8 +17,8 @@ A conversation answers one message at a time, with one answer or several. While 
     versions, prompt, setup, draft   change at once, but not for the running answer
     pick                             shows one of several answers and stops the others
 
-Conversations are stored in desk.py, running answers in turns.py. queued_messages.py has the messages
-that wait for the end of an answer.
+Conversations are stored in desk.py, running answers in turns.py. queued_messages.py has the
+messages that wait for the end of an answer.
 """
 
 from __future__ import annotations
@@ -75,13 +76,13 @@ class ChatController(QObject):
 
     send, edit, regenerate and resume return True if a turn was started or queued. If they return
     False, nothing has changed, and the caller keeps the user's text: an answer is running, the user
-    must choose a model first, or `refused` was emitted with the reason. The engine can refuse a turn
-    later, after True was returned. Then `refused` is emitted with the text.
+    must choose a model first, or `refused` was emitted with the reason. The engine can refuse a
+    turn later, after True was returned. Then `refused` is emitted with the text.
     """
 
-    # Argument: a Refusal. ChatPane shows its problem and puts its text back into the composer, or an
-    # edit into its editor. The text is empty if the call returned False, or if the action has no text
-    # (regenerate, resume).
+    # Argument: a Refusal. ChatPane shows its problem and puts its text back into the composer, or
+    # an edit into its editor. The text is empty if the call returned False, or if the action has no
+    # text (regenerate, resume).
     refused = Signal(object)
     # argument: ConversationId of a conversation whose messages or options have changed
     next_turn_changed = Signal(object)
@@ -124,7 +125,8 @@ class ChatController(QObject):
         self._steps.restored.connect(self.restored)
         self._steps.failed.connect(self.failed)
         drop_empty_version = self._steps.drop_empty_version
-        # Before drop_empty_version is connected: a queued message must not follow the version before.
+        # Before drop_empty_version is connected: a queued message must not follow the version
+        # before.
         self._queue = QueuedMessages(desk, turns, self._send, drop_empty_version)
         self._queue.changed.connect(self.queue_changed)
         self._queue.returned.connect(self._on_returned)
@@ -137,8 +139,8 @@ class ChatController(QObject):
 
         A second message during the same answer is appended to the queued one.
 
-        answers: number of answers that are written at once, each with its own seed. They are versions
-            of one reply, and the first is on show.
+        answers: number of answers that are written at once, each with its own seed. They are
+            versions of one reply, and the first is on show.
         """
         reply_id = self._turns.reply_in(conversation_id)
         if reply_id is not None:
@@ -219,8 +221,8 @@ class ChatController(QObject):
 
         For a reply that was stopped and has not ended, do it as soon as the reply has ended.
 
-        answers: number of versions that are written at once, each with its own seed. The first is on
-            show.
+        answers: number of versions that are written at once, each with its own seed. The first is
+            on show.
         """
         if self._turns.is_stopping(conversation_id):
             self._queued_versions.add(conversation_id, reply_id, answers)

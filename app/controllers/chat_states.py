@@ -12,8 +12,8 @@ from engine.clients import ModelEvent, RequestEvent
 from engine.events import IdleStopped, IdleWorking, ModelLoaded, RequestFailed, RequestFinished
 from engine.types import ConversationId
 
-# Time from the first change to a report. A change of chats, an answer and its idle work then need one
-# report.
+# Time from the first change to a report. A change of chats, an answer and its idle work then need
+# one report.
 LOOK_MS = 1000
 
 
@@ -61,8 +61,8 @@ class ChatStates(QObject):
     def note_counted(self, conversation_id: ConversationId, state: ChatState) -> None:
         """Use a state that was counted, until a report has another entry of the conversation.
 
-        The report does not know that a conversation could restore what another one has read, and it is
-        about the branch used last, not the one on show.
+        The report does not know that a conversation could restore what another one has read, and it
+        is about the branch used last, not the one on show.
         """
         if self._held is not None:
             self._counted[conversation_id] = self._held.get(conversation_id), state

@@ -122,9 +122,9 @@ class ChatSteps(QObject):
     def drop_empty_version(self, conversation_id: ConversationId) -> None:
         """Delete versions of a reply that were stopped before their first word, and their undo.
 
-        The version before is on show again, unless the user has chosen another one. If that is empty,
-        it and other empty ones, which crashes have left, are deleted instead: the newest one has the
-        text, or tells why there is none. Of several answers, those with text stay.
+        The version before is on show again, unless the user has chosen another one. If that is
+        empty, it and other empty ones, which crashes have left, are deleted instead: the newest one
+        has the text, or tells why there is none. Of several answers, those with text stay.
         """
         new = self._new_versions.get(conversation_id)
         if new is None or self._turns.live_in(conversation_id) is not None:

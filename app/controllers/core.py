@@ -1,8 +1,8 @@
 """All controllers and worker threads of the app, created and connected. Main thread.
 
-main.py creates one `Core` from `Seams`, the parts that tests replace, and passes it to MainWindow. The
-window's widgets call the controllers and connect to their signals. `open` loads the conversations, `start`
-starts the engine, `close` saves everything and joins every thread.
+main.py creates one `Core` from `Seams`, the parts that tests replace, and passes it to MainWindow.
+The window's widgets call the controllers and connect to their signals. `open` loads the
+conversations, `start` starts the engine, `close` saves everything and joins every thread.
 """
 
 from __future__ import annotations

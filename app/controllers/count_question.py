@@ -1,7 +1,7 @@
 """The question for the tokens of a prompt, which is asked again when its answer may have changed. Main thread.
 
-While requests run, the engine answers few questions, and the oldest one first. A question whose answer is
-no longer wanted is therefore withdrawn.
+While requests run, the engine answers few questions, and the oldest one first. A question whose
+answer is no longer wanted is therefore withdrawn.
 """
 
 from __future__ import annotations

@@ -20,7 +20,8 @@ from engine.types import ConversationId
 class Deletions(QObject):
     """Deletes conversations, and puts their restoration into the list of undoable actions."""
 
-    # arguments: tuple of ConversationSummary, function that undoes the deletion. Not emitted for a redo.
+    # arguments: tuple of ConversationSummary, function that undoes the deletion. Not emitted for a
+    # redo.
     deleted = Signal(object, object)
     failed = Signal(object)  # argument: a Problem
 

@@ -3,8 +3,8 @@
 The desk keeps the current value of every open conversation. The controllers replace this value, and
 the transcript shows it. A new turn (a message and its reply) is shown at once, but stored only when
 the engine has accepted the turn. Until then, only the text of its user message is saved, as part of
-the draft. A queued message is saved as part of the draft too. The stored draft has a mark while it has
-such a text (Conversation.draft_was_sent). A save that failed is retried after 5 s.
+the draft. A queued message is saved as part of the draft too. The stored draft has a mark while it
+has such a text (Conversation.draft_was_sent). A save that failed is retried after 5 s.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ class Desk(QObject):
         self._held: dict[ConversationId, _UnacceptedTurn] = {}
         self._queued: dict[ConversationId, Unsent] = {}
         self._reading: dict[ConversationId, list[_Waiter]] = {}
-        # Adds the values of a conversation that are not its own, such as the documents of its folder.
-        # The library sets it.
+        # Adds the values of a conversation that are not its own, such as the documents of its
+        # folder. The library sets it.
         self.derive: Callable[[Conversation], Conversation] = _unchanged
         self.shown: ConversationId | None = None  # conversation on show; stays in memory
         # conversation that may be opened next; stays in memory
@@ -186,7 +186,8 @@ class Desk(QObject):
     ) -> None:
         """Show a conversation with a turn that the engine has not accepted yet.
 
-        Until accept() is called, only the turn's `text` and `files` are saved, as part of the draft.
+        Until accept() is called, only the turn's `text` and `files` are saved, as part of the
+        draft.
         """
         conversation_id = conversation.conversation_id
         self._held[conversation_id] = _UnacceptedTurn(self._open[conversation_id], text, files)

@@ -1,7 +1,8 @@
 """The files of folders' documents: add, remove and read them again, and find those that changed.
 
-Main thread. Files that are added at once are one action, which one undo removes. Texts are extracted
-like those of attachments, one file after the other, on the same thread and by the same process.
+Main thread. Files that are added at once are one action, which one undo removes. Texts are
+extracted like those of attachments, one file after the other, on the same thread and by the same
+process.
 """
 
 from __future__ import annotations

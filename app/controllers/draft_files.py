@@ -35,8 +35,8 @@ class DraftFiles:
         Args:
             conversation_id: a conversation in memory.
             files: the new files.
-            revert: function that gets the files of the draft at the time of the undo, and returns them
-                without this change. None if the user cannot undo it.
+            revert: function that gets the files of the draft at the time of the undo, and returns
+                them without this change. None if the user cannot undo it.
             name: name of the change for the command Undo.
         """
         if revert is not None:

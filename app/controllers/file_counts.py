@@ -1,8 +1,9 @@
 """The tokens of the files of the draft on show, and how far the model has read them. Main thread.
 
-The engine counts the tokens of the files again when the draft has other files, when an answer has ended
-and with another model. It reads the files ahead (read_ahead.py). Files far too long for the model are not
-counted, because that would take seconds: the start of the longest one is, for an estimate.
+The engine counts the tokens of the files again when the draft has other files, when an answer has
+ended and with another model. It reads the files ahead (read_ahead.py). Files far too long for the
+model are not counted, because that would take seconds: the start of the longest one is, for an
+estimate.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from engine.events import IdleKind, IdleWorking, ModelFacts
 from engine.questions import TokensCounted
 from engine.types import ConversationId
 
-# Characters of a file for each token of the context that are counted at most. That is more than fits:
-# a token has 3 to 6 characters.
+# Characters of a file for each token of the context that are counted at most. That is more than
+# fits: a token has 3 to 6 characters.
 COUNTED_CHARS = 6
 # Characters at the start of a file far too long that are counted, for an estimate of its tokens.
 _SAMPLE_CHARS = 20_000

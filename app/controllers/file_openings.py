@@ -1,7 +1,7 @@
 """The files that are being opened: their texts are extracted and added to drafts. Main thread.
 
-A worker thread waits for the extraction process. Files that are attached at once are one action, which
-one undo removes. A file that is still being opened is then cancelled.
+A worker thread waits for the extraction process. Files that are attached at once are one action,
+which one undo removes. A file that is still being opened is then cancelled.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The first return to a chat that spared the user much time: noted once, then never again.
 
 A return is an answer in another conversation than that of the answer before it, or the first answer
-after the start of the app. The conversation has an earlier answer: what its first one restores was read for
-other chats, such as the documents of a folder. Before a rate of reading was measured, no return is noted. Main thread.
+after the start of the app. The conversation has an earlier answer: what its first one restores was
+read for other chats, such as the documents of a folder. Before a rate of reading was measured, no
+return is noted. Main thread.
 """
 
 from __future__ import annotations

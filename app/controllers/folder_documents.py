@@ -4,15 +4,15 @@ The engine keeps the state of a folder's documents under an id that no conversat
 
     documents:<folder>:<digest of the messages with which a new chat in the folder begins>
 
-A new chat restores the state, because its prompt begins with the same tokens. If the documents, their
-order or the system prompt change, the id changes too. The engine then reads only what follows the common
-beginning, and forgets the state under the earlier id once all is read.
+A new chat restores the state, because its prompt begins with the same tokens. If the documents,
+their order or the system prompt change, the id changes too. The engine then reads only what follows
+the common beginning, and forgets the state under the earlier id once all is read.
 
     count     once for each id and model: the tokens of each document
     report    MemoryMap.report: the tokens that are in memory or on disk, and ids that are out of date
     read      ReadAhead, if tokens are lacking. The command is sent once, and again after a load, a request
-              or a change of the settings, because these may have evicted state. State that is complete on
-              disk is only fetched, if memory is free.
+              or a change of the settings, because these may have evicted state. State that is
+              complete on disk is only fetched, if memory is free.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ from engine.events import IdleWorking, ModelFacts, ModelLoaded, RequestFailed, R
 from engine.questions import NextPrompt, TokensCounted
 from engine.types import ConversationId
 
-# Time for which the state of a deleted folder, or of documents that have changed, is kept: until then, an
-# undo needs no new reading.
+# Time for which the state of a deleted folder, or of documents that have changed, is kept: until
+# then, an undo needs no new reading.
 FORGET_MS = 60_000
 
 
@@ -146,7 +146,8 @@ class FolderDocuments(QObject):
     def expect(self, turn: NextPrompt) -> bool:
         """Read documents soon, because a new chat that begins with them is on show.
 
-        Return True if the chat begins with nothing else: it needs no reading of its own, even if paused.
+        Return True if the chat begins with nothing else: it needs no reading of its own, even if
+        paused.
         """
         for folder_id, documents in self._known.items():
             if turn.messages and is_same_prompt(turn, documents.turn):
@@ -239,8 +240,8 @@ class FolderDocuments(QObject):
     def _budget_for(self, folder_id: FolderId) -> int:
         """Return the bytes in memory that the documents of a folder may use. 0: not known yet.
 
-        Without a disk, they leave room for those of other folders: else folders that do not fit together
-        would displace each other, and all would be read again after each answer.
+        Without a disk, they leave room for those of other folders: else folders that do not fit
+        together would displace each other, and all would be read again after each answer.
         """
         if self._facts is None or self._budget == 0 or self._preferences.value.keep_on_disk:
             return self._budget
@@ -284,13 +285,14 @@ class FolderDocuments(QObject):
     def _forget_outdated(self) -> None:
         """Forget state that no new chat will use.
 
-        The state of documents that have changed is kept until the present ones are ready, because they
-        have the beginning in common.
+        The state of documents that have changed is kept until the present ones are ready, because
+        they have the beginning in common.
         """
         if self._is_over or self._held is None or not self._folders.are_loaded:
             return
         outdated = {one for one in self._held.keys() | self.ids if self._is_outdated(one)}
-        # Other models keep on disk what they have read. An id with no state of this model may be theirs.
+        # Other models keep on disk what they have read. An id with no state of this model may be
+        # theirs.
         gone = {documents_of(one) for one in outdated if self._is_gone(one)}
         forgotten = {one for one in outdated if one in self._held or documents_of(one) in gone}
         # The state of all models is forgotten on disk if a folder is gone.

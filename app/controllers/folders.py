@@ -143,7 +143,8 @@ class FoldersController(QObject):
     def begins_alike(self, conversation: Conversation, folder_id: FolderId) -> bool:
         """Return True if a conversation without messages begins as new ones in a folder do.
 
-        If not, for example because of another system prompt, it can't use the state of the documents.
+        If not, for example because of another system prompt, it can't use the state of the
+        documents.
         """
         begun = new_conversation(conversation.conversation_id, now=0.0)
         begun = self.begin_conversation(begun, folder_id)

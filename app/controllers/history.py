@@ -45,7 +45,8 @@ class VisitHistory(QObject):
         if current == self._visits[self._at]:
             return
         before, after = self._visits[: self._at + 1], self._visits[self._at + 1 :]
-        # Neither a new, empty chat nor the chat that is shown after a deletion ends the way forward.
+        # Neither a new, empty chat nor the chat that is shown after a deletion ends the way
+        # forward.
         is_chosen = self._visits[self._at] in self._library.listed
         after = [] if is_chosen and current in self._library.listed else after
         self._visits = [*before[-KEPT:], current, *after]

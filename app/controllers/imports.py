@@ -2,8 +2,8 @@
 
 A job takes a conversation from the import process, then the store thread writes it, then the next
 one is read. Memory stays small. The store writes in short transactions, and the user's actions go
-first (StoreLane.call_in_job). When the user cancels an import, the written conversations stay, and a
-later import of the same files skips them.
+first (StoreLane.call_in_job). When the user cancels an import, the written conversations stay, and
+a later import of the same files skips them.
 """
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ class Leftovers(QObject):
     def _forget(self, stored: frozenset[ConversationId]) -> None:
         """Forget chats that are neither stored nor open. A new chat is stored after its start.
 
-        Chats of the server are not stored. The limit of the folder's size applies to them. Documents of
-        folders are forgotten by folder_documents.py.
+        Chats of the server are not stored. The limit of the folder's size applies to them.
+        Documents of folders are forgotten by folder_documents.py.
         """
         known = stored | self._desk.ids | {TERMINAL_CHAT}
         prefixes = (SERVER_PREFIX, DOCUMENTS_PREFIX)

@@ -287,8 +287,8 @@ class LibraryController(QObject):
     def _list(self, conversation: Conversation) -> None:
         """Update the summary of a conversation.
 
-        A message that is sent in the conversation on show takes it out of the archive. A message that
-        was queued may be sent after its conversation was archived, and leaves it there.
+        A message that is sent in the conversation on show takes it out of the archive. A message
+        that was queued may be sent after its conversation was archived, and leaves it there.
         """
         conversation_id = conversation.conversation_id
         known = self.listed.get(conversation_id)

@@ -15,7 +15,8 @@ from engine.events import ModelLoading, TextDelta
 from engine.types import ConversationId
 
 LOOK_MS = 500  # least time between two reports
-# Time between two reports while nothing happens. The engine writes to disk at rest, without an event.
+# Time between two reports while nothing happens. The engine writes to disk at rest, without an
+# event.
 REST_MS = 5000
 
 

@@ -4,10 +4,10 @@ A scan of the model folders runs on a worker thread (lane) and returns a ModelCa
 scan is repeated when the folders have changed. After the first scan the controller loads the first
 of these models that exists: the one named on the command line, the one chosen last, the best one
 found. If none of them exists, the controller makes and loads a small starter model. A model that
-answers counts as chosen if the user has chosen none yet, so a model folder that is added later does not
-change it. If the model chosen last is gone, no other model takes its place until the user chooses one. `status` is the
-state of the model in use, for example loading or ready. When the model is ready, turns.py submits
-the waiting turns.
+answers counts as chosen if the user has chosen none yet, so a model folder that is added later does
+not change it. If the model chosen last is gone, no other model takes its place until the user
+chooses one. `status` is the state of the model in use, for example loading or ready. When the model
+is ready, turns.py submits the waiting turns.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Conversations that are not listed yet: how they begin, and their places. Main thread.
 
-A new conversation is listed after its first change. One that becomes as it began is taken out again.
+A new conversation is listed after its first change. One that becomes as it began is taken out
+again.
 """
 
 from __future__ import annotations

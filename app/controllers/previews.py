@@ -1,8 +1,8 @@
 """Previews: while the user edits a message, the engine writes the beginning of its answer. Main thread.
 
-The preview is that of the request that sending the edited message would make. It is asked for PAUSE_MS
-after the last change, and withdrawn when the text changes or the editor closes. If the user sends
-exactly this request, its answer begins with the tokens of the preview on show.
+The preview is that of the request that sending the edited message would make. It is asked for
+PAUSE_MS after the last change, and withdrawn when the text changes or the editor closes. If the
+user sends exactly this request, its answer begins with the tokens of the preview on show.
 """
 
 from __future__ import annotations
@@ -178,8 +178,8 @@ class Previews(QObject):
     def _drop(self) -> None:
         """Withdraw the preview, and show none.
 
-        It is withdrawn only after the present signal: the request that continues it may be submitted in
-        the meantime, and must reach the engine first.
+        It is withdrawn only after the present signal: the request that continues it may be
+        submitted in the meantime, and must reach the engine first.
         """
         asked, self._asked = self._asked, None
         self._previewed, self._preview = None, _NOTHING

@@ -2,11 +2,12 @@
 
 Captions of the composer and the inspector need the size: the draft is too long for the model, or
 sending it makes the model read much. The tokens of the last turn do not give the size: many chat
-templates drop an answer's thinking from the next prompt. The engine counts again whenever the size may
-have changed: COUNT_MS after another conversation is shown, after a change of its messages, draft or
-model, after its answer, and after idle work, which may have read the prompt ahead. With a draft, the
-engine plans the request that sending it would make. While the user edits a message, the request with
-the edited message is planned instead, and again during idle work that reads its conversation.
+templates drop an answer's thinking from the next prompt. The engine counts again whenever the size
+may have changed: COUNT_MS after another conversation is shown, after a change of its messages,
+draft or model, after its answer, and after idle work, which may have read the prompt ahead. With a
+draft, the engine plans the request that sending it would make. While the user edits a message, the
+request with the edited message is planned instead, and again during idle work that reads its
+conversation.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ from engine.types import ConversationId, Request, Role
 # Delay before the engine counts. It is longer than read_ahead.STAY_MS, so that the read-ahead of a
 # conversation has begun by then, and its size is counted after it.
 COUNT_MS = 600
-# Characters of a first message, about 1,000 tokens. A shorter one is read within seconds, so it is not
-# counted. Counting 65,000 tokens keeps the engine busy for 60 ms.
+# Characters of a first message, about 1,000 tokens. A shorter one is read within seconds, so it is
+# not counted. Counting 65,000 tokens keeps the engine busy for 60 ms.
 COUNTED_CHARS = 4_000
 
 # Function that returns the content of the editor of a message, or None.
@@ -74,18 +75,19 @@ class PromptSizes(QObject):
         self._edit: EditSource = _no_edit
         # None before the engine has counted, and while the prompt is being read ahead
         self.size: TokensCounted | None = None
-        # The newest known length of the next prompt, without an edit. It holds during the next count,
-        # unless the model, the conversation or the messages on show are others.
+        # The newest known length of the next prompt, without an edit. It holds during the next
+        # count, unless the model, the conversation or the messages on show are others.
         self.num_tokens: int | None = None
         self._basis: _Basis = (None, services.library.current, ())
-        # The last size without an edit, if it was too long. It holds during the next count, unless other
-        # messages are on show, the text is gone or the files are others.
+        # The last size without an edit, if it was too long. It holds during the next count, unless
+        # other messages are on show, the text is gone or the files are others.
         self._too_long: TokensCounted | None = None
         self._too_long_files: tuple[Attachment, ...] = ()
-        # The last size, which holds during the next count while the same text is typed: in the composer,
-        # or in the message with this id.
+        # The last size, which holds during the next count while the same text is typed: in the
+        # composer, or in the message with this id.
         self._last: tuple[str, TokensCounted] | None = None
-        # The size of the messages on show without a draft, if it is too long. A draft cannot change that.
+        # The size of the messages on show without a draft, if it is too long. A draft cannot change
+        # that.
         self._full: TokensCounted | None = None
         self.is_counted = False  # False after a change, until the engine has counted or need not
         self._states = states

@@ -1,9 +1,9 @@
 """The messages that were sent during an answer, and wait for its end. Main thread.
 
-desk.py stores them, as part of the drafts. A queued message is sent when the answer that it waits for
-is complete. It returns to the composer if that answer fails, if another version is shown, or at a stop
-of the answer. The engine may take seconds to end a stopped answer: a message that is sent in this time is
-sent when the answer has ended.
+desk.py stores them, as part of the drafts. A queued message is sent when the answer that it waits
+for is complete. It returns to the composer if that answer fails, if another version is shown, or at
+a stop of the answer. The engine may take seconds to end a stopped answer: a message that is sent in
+this time is sent when the answer has ended.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ class QueuedMessages(QObject):
 
     # argument: ConversationId of a conversation whose queued message has changed or is gone
     changed = Signal(object)
-    # arguments: ConversationId, text of a queued message that was not sent. It is in the stored draft.
+    # arguments: ConversationId, text of a queued message that was not sent. It is in the stored
+    # draft.
     returned = Signal(object, str)
 
     def __init__(
@@ -48,8 +49,8 @@ class QueuedMessages(QObject):
         Args:
             desk: stores the queued messages.
             turns: the answers that they wait for.
-            send: starts turns with a message, the draft that stays, and the number of answers; False: it was
-                not sent.
+            send: starts turns with a message, the draft that stays, and the number of answers;
+                False: it was not sent.
             drop_empty_version: removes a version of a reply that was stopped before its first word.
         """
         super().__init__()
@@ -57,8 +58,8 @@ class QueuedMessages(QObject):
         self._turns = turns
         self._send = send
         self._drop_empty_version = drop_empty_version
-        # Key: a conversation with a queued message. A key may stay after its message is gone; such a
-        # key has no effect.
+        # Key: a conversation with a queued message. A key may stay after its message is gone; such
+        # a key has no effect.
         self._awaited: dict[ConversationId, _Awaited] = {}
         # Return a message at once: the user may type before the answer has ended.
         turns.stop_requested.connect(self.withdraw)
@@ -75,8 +76,9 @@ class QueuedMessages(QObject):
     ) -> None:
         """Append a text and the draft's files to the queued message, which waits for a reply.
 
-        The message follows the one of `versions` that is on show then: the reply and the others that
-        were requested with it. It gets as many answers as the newest of its texts was sent for.
+        The message follows the one of `versions` that is on show then: the reply and the others
+        that were requested with it. It gets as many answers as the newest of its texts was sent
+        for.
         """
         is_stopping = self._turns.is_stopping(conversation_id)
         self._awaited[conversation_id] = _Awaited(reply_id, versions, is_stopping, answers)

@@ -1,7 +1,7 @@
 """The versions of answers that the user requested while an answer stops, and that wait for its end. Main thread.
 
-The engine may take seconds to end a stopped answer. The version is requested as soon as the answer has
-ended, unless the user has sent a message or stopped the answer again in the meantime.
+The engine may take seconds to end a stopped answer. The version is requested as soon as the answer
+has ended, unless the user has sent a message or stopped the answer again in the meantime.
 """
 
 from __future__ import annotations

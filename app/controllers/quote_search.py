@@ -1,7 +1,7 @@
 """The search for passages of answers in the files that the answers could use. Main thread.
 
-A worker thread searches one document for one answer at a time. The results of the conversations that
-were shown last are kept.
+A worker thread searches one document for one answer at a time. The results of the conversations
+that were shown last are kept.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ class QuoteSearch(QObject):
         super().__init__()
         self._lane = TaskLane("quotes")
         self._finder = _Finder()
-        # Results in the conversations that were shown last. The key tells for which text and documents.
+        # Results in the conversations that were shown last. The key tells for which text and
+        # documents.
         self._found: OrderedDict[ConversationId, dict[NodeId, _Found]] = OrderedDict()
         self._asked: set[_Key] = set()
         self._last: tuple[Conversation, Mapping[NodeId, tuple[QuotedDocument, ...]]] | None = None

@@ -9,13 +9,14 @@ The controller listens to the signals of the other controllers, and sends four k
     ReadAhead   for the conversation on show: when it has been open for STAY_MS, STAY_MS after a
                 change of its messages or options, when a long draft is saved (LONG_DRAFT
                 characters or more), and after another model was loaded. With fetch_only for a
-                conversation on which the pointer rests for POINTED_MS: only its state on disk is read.
+                conversation on which the pointer rests for POINTED_MS: only its state on disk is
+                read.
     Forget      FORGET_MS after the user deleted a conversation, unless it has been restored, and at
                 once when the user removes it for good. The engine then frees the memory of the
                 conversation's cached state, and in the second case its files too.
 
-A new chat that begins with the documents of its folder and nothing else is read ahead under the id of the
-documents (folder_documents.py), so that an empty chat leaves no state of its own.
+A new chat that begins with the documents of its folder and nothing else is read ahead under the id
+of the documents (folder_documents.py), so that an empty chat leaves no state of its own.
 
 A conversation that another model answered is not read ahead before the user has chosen a model for
 it (chat_models.py).
@@ -192,8 +193,8 @@ class ReadAheadController(QObject):
         """Send the beginning of the next prompt after a turn, if necessary.
 
         The engine reads ahead by itself after a turn. A command is necessary only if one was
-        delayed during the turn, or for a long draft, which the engine does not know. If the turn was
-        stopped while it waited or read, the command withdraws what was read ahead before it.
+        delayed during the turn, or for a long draft, which the engine does not know. If the turn
+        was stopped while it waited or read, the command withdraws what was read ahead before it.
         """
         if self._turns.live_in(conversation_id) is not None:
             return

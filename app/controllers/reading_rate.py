@@ -1,7 +1,8 @@
 """The time that the model in use takes to read, as measured on this computer. Main thread.
 
-Requests and read-aheads of text are measured alike, in pieces: tokens fed, and the time that this took. The
-measurements of each model are kept in a file, so a rate is known from the first message on.
+Requests and read-aheads of text are measured alike, in pieces: tokens fed, and the time that this
+took. The measurements of each model are kept in a file, so a rate is known from the first message
+on.
 """
 
 from __future__ import annotations

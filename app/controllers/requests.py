@@ -29,8 +29,8 @@ from engine.types import Message, Request, RequestId, Role, answer_id
 
 MAX_TOKENS = 4096  # limit of a reply if the conversation sets none
 LONG_DRAFT = 400  # characters; feeding a shorter draft is so fast that reading ahead saves no time
-# Characters of attached files for each token of the context, above which the files are far too long.
-# They are not tokenized then, because that would take seconds. A token has 3 to 6 characters.
+# Characters of attached files for each token of the context, above which the files are far too
+# long. They are not tokenized then, because that would take seconds. A token has 3 to 6 characters.
 _FAR_TOO_LONG = 12
 
 
@@ -65,9 +65,9 @@ def make_request(  # noqa: PLR0913 (values with defaults)
     """Return the engine request for a turn.
 
     A reply that is continued or begins with a preview keeps its seed and thinking option. Any other
-    reply gets the seed of `setup`, or `new_seed` if `setup` has none. Several answers to one message have
-    seeds in a row. `cards` are the models on this machine. `follows` is the request of the first of
-    several answers, whose requests share their prompt.
+    reply gets the seed of `setup`, or `new_seed` if `setup` has none. Several answers to one
+    message have seeds in a row. `cards` are the models on this machine. `follows` is the request of
+    the first of several answers, whose requests share their prompt.
     """
     begun = _begun(turn)
     sampling = setup.sampling(replace(facts.default_sampling, seed=new_seed))
@@ -121,9 +121,9 @@ def next_turn(
 ) -> NextPrompt:
     """Return the known beginning of the next prompt: the messages on show, files, a long draft.
 
-    The result has no messages if there is no message, no document of the folder and no long draft: the
-    system prompt alone is not read ahead. The same holds for documents far too long. A text of fewer
-    than min_draft characters is left out, because it still changes.
+    The result has no messages if there is no message, no document of the folder and no long draft:
+    the system prompt alone is not read ahead. The same holds for documents far too long. A text of
+    fewer than min_draft characters is left out, because it still changes.
     """
     draft = conversation.draft if len(conversation.draft) >= min_draft else ""
     if is_far_too_long(conversation.documents, facts):

@@ -1,7 +1,7 @@
 """Search over the titles and messages of all conversations. Main thread.
 
-The store thread searches. While it works, only the newest words wait: what is typed fast is searched
-for once.
+The store thread searches. While it works, only the newest words wait: what is typed fast is
+searched for once.
 """
 
 from __future__ import annotations
@@ -35,9 +35,11 @@ class SearchController(QObject):
     """The words that the user searches for, and the conversations that contain them."""
 
     changed = Signal()  # the words or the found conversations have changed
-    # arguments: ConversationId, NodeId of a message that is about to be shown, the text to find in it
+    # arguments: ConversationId, NodeId of a message that is about to be shown, the text to find in
+    # it
     located = Signal(object, object, str)
-    # arguments: the Attachment of an opened result, and the places of the searched words in its text
+    # arguments: the Attachment of an opened result, and the places of the searched words in its
+    # text
     file_located = Signal(object, object)
     failed = Signal(object)  # argument: the Problem of a failed search
 

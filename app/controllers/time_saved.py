@@ -1,8 +1,8 @@
 """The time of reading that kept state has saved: today, and in all. Main thread.
 
-Each answer is counted once, when its request ends (Turns.time_saved). The sums are not computed from the
-stored answers, so deleting a chat does not change them. The days are those of the computer's
-calendar. If its clock is set back and forth, each day keeps its own sum.
+Each answer is counted once, when its request ends (Turns.time_saved). The sums are not computed
+from the stored answers, so deleting a chat does not change them. The days are those of the
+computer's calendar. If its clock is set back and forth, each day keeps its own sum.
 """
 
 from __future__ import annotations

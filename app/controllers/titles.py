@@ -1,9 +1,9 @@
 """Titles by the model: asks the engine for a title after each of the first answers. Main thread.
 
 The engine writes the title while it is idle (engine/runner/title.py). The title belongs to the
-version of the first message that was on show then. A title that the user typed meanwhile stays. While
-an answer is running in the conversation, a title waits for its end: the desk may have to take the
-turn back, and would take back the title too.
+version of the first message that was on show then. A title that the user typed meanwhile stays.
+While an answer is running in the conversation, a title waits for its end: the desk may have to take
+the turn back, and would take back the title too.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ class TitlesController(QObject):
         self._library = services.library
         self._preferences = preferences
         self._asked: dict[ConversationId, _Question] = {}
-        # The last answer of each conversation whose title was asked for, with that answer or before.
+        # The last answer of each conversation whose title was asked for, with that answer or
+        # before.
         self._tried: dict[ConversationId, NodeId] = {}
         # Titles that wait for the end of an answer, each with the first message that it is for.
         self._waiting: dict[ConversationId, tuple[NodeId, str]] = {}

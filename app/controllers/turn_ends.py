@@ -1,12 +1,14 @@
 """The ends of turns: a reply stays with its text, or the text of its message returns. Main thread.
 
-turns.py has one TurnEnds. However a started turn ends, its reply stays in the conversation with the text
-so far. A refused turn is removed from the conversation. Its text returns to the composer, and so does the
-message that is queued behind it. The text of an edited message returns to the editor of that message. When
-the app quits, it returns to the composer too, because the text of an editor is not stored.
+turns.py has one TurnEnds. However a started turn ends, its reply stays in the conversation with the
+text so far. A refused turn is removed from the conversation. Its text returns to the composer, and
+so does the message that is queued behind it. The text of an edited message returns to the editor of
+that message. When the app quits, it returns to the composer too, because the text of an editor is
+not stored.
 
 If one of several turns of a conversation ends before it has started, and others are running or have
-started, only its reply leaves the conversation. The text returns to the composer if none has started.
+started, only its reply leaves the conversation. The text returns to the composer if none has
+started.
 """
 
 from __future__ import annotations
@@ -32,8 +34,8 @@ class TurnEnds(QObject):
         object
     )  # argument: ConversationId of a conversation whose turn has ended
     # argument: ConversationId of a conversation whose started turns have ended, at least one with a
-    # complete or failed reply. Not emitted if all requests were cancelled, by the user or by a change
-    # of the model.
+    # complete or failed reply. Not emitted if all requests were cancelled, by the user or by a
+    # change of the model.
     answered = Signal(object)
     # argument: a Refusal. The text is already in the stored draft; ChatPane also puts it back into
     # the composer if the conversation is on show. The text of an edit is not stored.
@@ -106,7 +108,8 @@ class TurnEnds(QObject):
     def refuse(self, running: RunningTurn, problem: Problem | None) -> None:
         """End a turn that has not started: remove it from the conversation, return its text.
 
-        The queued message returns too, after that text, unless it was sent after a stop of the turn.
+        The queued message returns too, after that text, unless it was sent after a stop of the
+        turn.
         """
         conversation_id = running.conversation_id
         is_held = self._desk.is_held(conversation_id)
@@ -124,7 +127,8 @@ class TurnEnds(QObject):
         self.activity_changed.emit(conversation_id)
         text = queued.text if edit else join_texts(running.text, queued.text)
         self.refused.emit(Refusal(conversation_id, text, problem, edit))
-        # The listeners look for the removed messages, so the conversation stays in memory until now.
+        # The listeners look for the removed messages, so the conversation stays in memory until
+        # now.
         if not turns_of(self._running, conversation_id):
             self._desk.unpin(conversation_id)
 

@@ -13,8 +13,8 @@ one of three states. The fields `facts` and `planned` of RunningTurn tell them a
                                                                 another model is chosen
     started    set    set      the engine prefills and decodes  ended: finished, stopped or failed
 
-desk.py calls a started turn "accepted". Before that, the desk stores only the text of the turn, as part
-of the conversation's draft.
+desk.py calls a started turn "accepted". Before that, the desk stores only the text of the turn, as
+part of the conversation's draft.
 
 Several turns of a conversation can run at once: they answer the same message, and their replies are
 versions of one reply. The engine reads the prompt once, for the first of them.
@@ -140,7 +140,7 @@ class Turns(QObject):
     def live_in(self, conversation_id: ConversationId) -> LiveReply | None:
         """Return the streamed text of the conversation's running turn, or None if it has none.
 
-        Of several turns it is the one on show, or the first if none is on show. So it is in reply_in.
+        Of several turns it is the one on show, or the first if none is (as in reply_in).
         """
         running = self._find(conversation_id)
         return None if running is None else running.live
@@ -246,7 +246,7 @@ class Turns(QObject):
         setup = running.turn.setup or conversation.setup
         if setup.faster_answers is None:
             setup = replace(setup, faster_answers=self._preferences.value.faster_answers)
-        # Several answers to a message: the engine reads the prompt for the first, and the others follow.
+        # The engine reads the prompt for the first of several answers, and the others follow.
         turns = turns_of(self._running, running.conversation_id)
         first, *others = (one for one in turns if not one.has_started)
         request = make_request(

@@ -9,8 +9,8 @@ from PySide6.QtCore import QObject, Signal
 
 from engine.types import ConversationId
 
-# Number of actions that can be undone. An entry may hold the texts of attached files, up to 4 million
-# characters each.
+# Number of actions that can be undone. An entry may hold the texts of attached files, up to 4
+# million characters each.
 MAX_ENTRIES = 100
 # Undo restores what was deleted in an earlier run of the app, for this many seconds.
 UNDO_KEPT_S = 3600
@@ -67,8 +67,8 @@ class UndoList(QObject):
         """Add the newest action. See UndoEntry for its fields.
 
         `undo` returns False if the action cannot be undone now. The action then stays in the list.
-        The same holds for `redo`; None if the action cannot be redone. A new action ends the redo of
-        earlier ones in its conversation and in the list of conversations.
+        The same holds for `redo`; None if the action cannot be redone. A new action ends the redo
+        of earlier ones in its conversation and in the list of conversations.
 
         Returns:
             A function that undoes this action, also after later actions.

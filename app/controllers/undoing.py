@@ -16,8 +16,8 @@ from engine.types import ConversationId
 class Undoing(QObject):
     """Undoes one action after the other, the newest first, and redoes them in the opposite order.
 
-    Actions in the conversation on show and in the list of conversations come first. Then the actions
-    in other conversations follow, which are shown for it, but for those that stay.
+    Actions in the conversation on show and in the list of conversations come first. Then the
+    actions in other conversations follow, which are shown for it, but for those that stay.
     """
 
     names_changed = Signal()

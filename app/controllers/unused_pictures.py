@@ -1,8 +1,9 @@
 """Deletes the files of pictures that no message, draft or backup names any more. Main thread.
 
-This happens once after each start, and after chats were removed for good. A picture that the user has
-taken out of a draft can come back by an undo, which only this run remembers. So the sweep after the
-start keeps what the database named at the start, and a removal takes only pictures of the removed chats.
+This happens once after each start, and after chats were removed for good. A picture that the user
+has taken out of a draft can come back by an undo, which only this run remembers. So the sweep after
+the start keeps what the database named at the start, and a removal takes only pictures of the
+removed chats.
 """
 
 from __future__ import annotations

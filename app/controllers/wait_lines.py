@@ -1,7 +1,7 @@
 """The line above an answer that has no text yet: the reason for its wait. Main thread.
 
-turns.py has one WaitLines. A line about few tokens is not shown at first, because most answers begin
-at once. LONG_MS after the user's action it is shown in any case (LiveReply.is_late).
+turns.py has one WaitLines. A line about few tokens is not shown at first, because most answers
+begin at once. LONG_MS after the user's action it is shown in any case (LiveReply.is_late).
 """
 
 from __future__ import annotations

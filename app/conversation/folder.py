@@ -110,8 +110,8 @@ def documents_of(conversation_id: ConversationId) -> FolderId | None:
 def with_documents(conv: Conversation, folder: Folder | None) -> Conversation:
     """Return a conversation with the documents that its first message will have.
 
-    A conversation that has messages keeps the documents that these have. `folder` is the one that the
-    conversation is in, if any.
+    A conversation that has messages keeps the documents that these have. `folder` is the one that
+    the conversation is in, if any.
     """
     documents: tuple[Attachment, ...] = ()
     if folder is not None and not conv.without_documents and not has_messages(conv):

@@ -30,8 +30,8 @@ def clean_text(text: str) -> str:
 def harmless_text(text: str) -> str:
     """Return text in which each character that is not printable is U+FFFD.
 
-    Such characters control a terminal, or hide letters and change their order. Line breaks, tabs, blanks
-    of other widths, and the invisible characters that join letters and emoji are kept.
+    Such characters control a terminal, or hide letters and change their order. Line breaks, tabs,
+    blanks of other widths, and the invisible characters that join letters and emoji are kept.
     """
     if text.isprintable():
         return text

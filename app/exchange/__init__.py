@@ -1,11 +1,12 @@
 """Conversations in files: export to JSON, Markdown, HTML and text, and import from JSON exports.
 
 Everything in an imported file is hostile: sizes, depths, counts and types are checked before use,
-and each refusal is one sentence (words/exchange.py). Pictures are decoded by the extraction process,
-also those that Rejoinder has exported, and stored before the conversations that have them.
+and each refusal is one sentence (words/exchange.py). Pictures are decoded by the extraction
+process, also those that Rejoinder has exported, and stored before the conversations that have them.
 
-The JSON that `own_json` writes is an array of conversation objects, and of objects of pictures before
-the first conversation that has the picture. A picture that several conversations have is written once:
+The JSON that `own_json` writes is an array of conversation objects, and of objects of pictures
+before the first conversation that has the picture. A picture that several conversations have is
+written once:
 
     format              "rejoinder-picture"
     version             1
@@ -27,8 +28,8 @@ An object of a conversation has all branches:
     without_documents   true if the chat begins without the documents of its folder
     pinned, archived    true or false: the place of the conversation in the list
     folder              null, or object: folder_id, name, color, created_at, system_prompt, preset (its
-                        name), and documents (array: as `attachments` below). An import adds a missing
-                        folder, and restores a deleted one
+                        name), and documents (array: as `attachments` below). An import adds a
+                        missing folder, and restores a deleted one
     messages            array, each parent before its children, versions of a message oldest first:
         node_id, parent     strings; parent is null for a first message
         role                "user" or "assistant"; the roles alternate
@@ -39,8 +40,8 @@ An object of a conversation has all branches:
         generation          null, or object: model, sampling options and usage of the reply
         problem             null, or object: title, cause, advice, details
         attachments         array, the files of a user message in order; of each file the name, kind
-                            (such as "pdf"), text, num_pages (null if it has none), and part (label of
-                            the attached part; "" for the whole file). A picture has no text, and
+                            (such as "pdf"), text, num_pages (null if it has none), and part (label
+                            of the attached part; "" for the whole file). A picture has no text, and
                             the object `picture`: original, extension, width, height, size, and view
                             (digest, width, height). An import uses original and size only.
                             from_folder is true for a document of the chat's folder

@@ -19,8 +19,8 @@ from engine.types import Role
 _RULE = "-" * 60
 _FENCE = re.compile(r"`{3,}|~{3,}")
 
-# Nothing is loaded when the page is opened: no script, no picture of another server. The pictures are in
-# the page.
+# Nothing is loaded when the page is opened: no script, no picture of another server. The pictures
+# are in the page.
 _HEAD = """<!DOCTYPE html>
 <html><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">

@@ -41,7 +41,8 @@ class ExportKindError(UserFixableError):
 def export(path: Path, conversations: Iterable[FiledConversation], pictures: PictureFiles) -> int:
     """Write conversations to a file and return their number. Replace an existing file at the end.
 
-    JSON has the files of the pictures, and a web page has their thumbnails. If `conversations` raises an exception, such as for a cancelled export, no file changes.
+    JSON has the files of the pictures, and a web page has their thumbnails. If `conversations`
+    raises an exception, such as for a cancelled export, no file changes.
 
     Raises:
         ExportKindError: the ending of the file names no kind.
@@ -133,5 +134,6 @@ def _apart(texts: Iterable[str]) -> Iterator[str]:
 
 
 Writer = Callable[[str, Iterable[FiledConversation], PictureFiles], Iterator[str]]
-# Kinds of files by their ending. A function gets the name of the file and returns its text in pieces.
+# Kinds of files by their ending. A function gets the name of the file and returns its text in
+# pieces.
 WRITERS: dict[str, Writer] = {".json": _json, ".html": _html, ".md": _markdown, ".txt": _text}

@@ -19,8 +19,8 @@ class Unreadable:
 class FoundPicture:
     """The file of a picture, which is not decoded yet. An import yields it before the conversations that have the picture.
 
-    In these conversations, the values of an AttachedPicture are those that the imported file states, until
-    ImportedPictures replaces them. `key` is its `original`.
+    In these conversations, the values of an AttachedPicture are those that the imported file
+    states, until ImportedPictures replaces them. `key` is its `original`.
     """
 
     key: str

@@ -24,8 +24,8 @@ from engine.errors import DiskError
 class ImportedPictures:
     """The pictures that one imported path has. Use it on one thread.
 
-    Nothing in the imported file is trusted: each picture is decoded and stripped of its metadata, and its
-    values are those that the extraction process has computed.
+    Nothing in the imported file is trusted: each picture is decoded and stripped of its metadata,
+    and its values are those that the extraction process has computed.
     """
 
     def __init__(self, files: PictureFiles, extractor: Extractor) -> None:

@@ -1,8 +1,8 @@
 """Reads files with conversations in a child process, under limits of time and memory.
 
-Python parses JSON while it holds its lock: a chat of 30 MB, which is accepted, stops every thread for
-up to seconds and can take a gigabyte. In a child process it stops nothing, and can be ended. The
-pictures that it finds are decoded by another child process, that of app/extraction.
+Python parses JSON while it holds its lock: a chat of 30 MB, which is accepted, stops every thread
+for up to seconds and can take a gigabyte. In a child process it stops nothing, and can be ended.
+The pictures that it finds are decoded by another child process, that of app/extraction.
 """
 
 from __future__ import annotations

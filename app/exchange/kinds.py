@@ -5,16 +5,16 @@ the descriptions and parsers that others published, and ignore what they do not 
 
     ChatGPT     conversations.json: `mapping` of node ids to {message, parent, children}
                 github.com/mitkury/chatgpt-export-parser, docs/chatgpt-data-export-format.md
-                A picture is an `image_asset_pointer`. Its file begins with the id in the pointer, also in
-                exports of 2026, whose files end in .dat: github.com/Superkikim/nexus-ai-chat-importer, #62
+                A picture is an `image_asset_pointer`. Its file begins with the pointer's id, also
+                if it ends in .dat, since 2026: github.com/Superkikim/nexus-ai-chat-importer, #62
     Claude      conversations.json: `chat_messages`, newer ones with `parent_message_uuid`
     LM Studio   *.conversation.json: `messages` of {versions, currentlySelected}
                 github.com/YorkieDev/lm-studio-conversation-converter
-                A picture is {type: "file", fileType: "image", fileIdentifier}, the name of a file in
-                the folder user-files, which stands beside the folder conversations
+                A picture is {type: "file", fileType: "image", fileIdentifier}, the name of a file
+                in the folder user-files, which stands beside the folder conversations
     Open WebUI  an array of {chat: {history: {messages, currentId}}}
-                A picture is {type: "image", url} in `files` of a message. The URL has the data, or is
-                that of a file on the server, which the export lacks: MessageInput.svelte
+                A picture is {type: "image", url} in `files` of a message. The URL has the data, or
+                is that of a file on the server, which the export lacks: MessageInput.svelte
     Jan         thread.json and messages.jsonl, docs/docs/specs in github.com/janhq/jan
 """
 

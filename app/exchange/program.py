@@ -1,8 +1,8 @@
 """The program of the import process: it reads one file after another, in steps.
 
-A call with `open` begins a file, each further call reads the next conversations of it. The answer of
-a step has them as JSON of our own format, so that the app parses nothing that another program wrote,
-and before them the files of their pictures.
+A call with `open` begins a file, each further call reads the next conversations of it. The answer
+of a step has them as JSON of our own format, so that the app parses nothing that another program
+wrote, and before them the files of their pictures.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """JSON values from an untrusted stream, one after the other, with bounded memory.
 
-A file of conversations is either one JSON array or values in sequence (JSON lines). Only one element
-is in memory at a time, so the size of a file is not limited by memory.
+A file of conversations is either one JSON array or values in sequence (JSON lines). Only one
+element is in memory at a time, so the size of a file is not limited by memory.
 """
 
 from __future__ import annotations

@@ -35,8 +35,8 @@ MAX_BYTES = 1 << 30  # bytes of memory of the process; it uses 40 MB, and more f
 class Extracted:
     """The text of a file, or a picture.
 
-    `is_cut` is True if the file has more text than an attachment may have. `content` are the files of a
-    picture, which PictureFiles.add stores.
+    `is_cut` is True if the file has more text than an attachment may have. `content` are the files
+    of a picture, which PictureFiles.add stores.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """HEIC and AVIF pictures as JPEG, by sips, a program that is a part of macOS.
 
-The format has no free decoder that the app could contain. The program runs as a process of its own, without
-environment, in an empty folder. It first tells the size, so that a file that claims a huge picture is not
-decoded.
+The format has no free decoder that the app could contain. The program runs as a process of its own,
+without environment, in an empty folder. It first tells the size, so that a file that claims a huge
+picture is not decoded.
 """
 
 from __future__ import annotations

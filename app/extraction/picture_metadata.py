@@ -1,8 +1,8 @@
 """Copies of PNG, JPEG and WebP files without metadata. The coded pixels are copied as they are.
 
-Everything is dropped but the pixels, the colour profile, and the orientation, which gets a minimal EXIF
-part of its own. So places, cameras, comments, previews, further pictures and bytes after the end of the
-picture are gone.
+Everything is dropped but the pixels, the colour profile, and the orientation, which gets a minimal
+EXIF part of its own. So places, cameras, comments, previews, further pictures and bytes after the
+end of the picture are gone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ _WEBP_KEPT = frozenset([b"VP8X", b"VP8 ", b"VP8L", b"ALPH", b"ICCP"])
 _WEBP_EXIF, _WEBP_XMP, _WEBP_ANIMATED = 0x08, 0x04, 0x02  # flags of VP8X
 _APP0, _APP2, _APP14 = 0xE0, 0xE2, 0xEE
 _SCAN, _END = 0xDA, 0xD9
-# Frames and tables. A decoder refuses the segments that are neither these nor parts for applications.
+# Frames and tables. A decoder refuses the segments that are neither these nor parts for
+# applications.
 _JPEG_KEPT = frozenset((*range(0xC0, 0xD0), _SCAN, 0xDB, 0xDC, 0xDD))
 _TAG_ORIENTATION, _SHORT = 0x0112, 3
 

@@ -1,8 +1,8 @@
 """Pictures: a copy without metadata, the version of it that a model gets, and a thumbnail.
 
-The extraction process decodes pictures with Pillow. The user's file is first copied without metadata, or
-written as PNG, and only this copy is decoded. So the same version is made of the stored copy at any
-later time.
+The extraction process decodes pictures with Pillow. The user's file is first copied without
+metadata, or written as PNG, and only this copy is decoded. So the same version is made of the
+stored copy at any later time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ THUMBNAIL_SIDE = 640
 _NUM_STEPS = 3
 _STRIP_PIXELS = 2_000_000  # of a strip that is converted at once
 _GAP = 2.0  # a picture is first made smaller by averages, to at least this many times the view
-# Level 6 took three times as long as level 3 for a view of 6 million pixels, and its file was no smaller.
+# Level 6 took three times as long as level 3 for a view of 6 million pixels, and its file was no
+# smaller.
 _COMPRESSION = 3
 _EXTENSIONS = {"PNG": "png", "JPEG": "jpg", "WEBP": "webp"}
 _PNG_MODES = frozenset({"1", "L", "LA", "P", "RGB", "RGBA", "I;16"})

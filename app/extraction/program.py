@@ -2,8 +2,8 @@
 
 A call with `open` opens a file, each further call with `next` reads a part of it. The answer of a
 step has `done` and `total`, or the result with the text or the files of a picture as its body, or
-`refused`. A call with `view` opens a stored picture, of which only another view is made. A call with
-`decode` has the content of a picture's file as its body.
+`refused`. A call with `view` opens a stored picture, of which only another view is made. A call
+with `decode` has the content of a picture's file as its body.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ from huggingface_hub.utils import (
 )
 from typing_extensions import override
 
-# Bytes of an answer in JSON. A search has 20,000, and a repository of 10,000 files 3,000,000. Parsed
-# JSON takes up to 25 times its bytes.
+# Bytes of an answer in JSON. A search has 20,000, and a repository of 10,000 files 3,000,000.
+# Parsed JSON takes up to 25 times its bytes.
 _MAX_JSON: Final = 6_000_000
 _MAX_REDIRECT: Final = 100_000  # bytes of a redirection or of another answer that is not read
 _HUB: Final = ("https://huggingface.co", "https://hf.co")

@@ -35,8 +35,8 @@ _PARAMETERS = re.compile(
     r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?[BM](?:-A\d+(?:\.\d+)?B)?)(?![A-Za-z0-9])", re.IGNORECASE
 )
 _BITS = re.compile(r"(?<![A-Za-z0-9])(\d{1,2})[-_]?bit|[QI]Q?(\d)_|mxfp(\d)", re.IGNORECASE)
-# Kinds of models that accept pictures, as the Hub names them. mlx-lm uploads a copy without a vision
-# tower as "text-generation", mlx-vlm one with a tower as what the original model is.
+# Kinds of models that accept pictures, as the Hub names them. mlx-lm uploads a copy without a
+# vision tower as "text-generation", mlx-vlm one with a tower as what the original model is.
 _SEEING_TASKS: Final = ("image-text-to-text", "any-to-any")
 _DIGEST = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 # Characters and names that a file system of another system than macOS refuses or interprets.

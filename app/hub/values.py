@@ -44,7 +44,8 @@ class FoundModel:
     licence: str = ""
     is_gated: bool = False  # True if the owner gives access to persons who accept terms
     is_mlx: bool = False  # True for MLX weights, False for GGUF files
-    # True if the app can give pictures to the model: a search tells it by tags, details by config.json
+    # True if the app can give pictures to the model: a search tells it by tags, details by
+    # config.json
     sees: bool = False
 
 

@@ -96,8 +96,8 @@ def seed_of(chat: ChatRequest) -> int:
 def stopped(live: LiveRequest, *, is_stopping: bool) -> ServerError:
     """Return the error of an answer that was cut off.
 
-    A client tries again after many kinds of errors, but not if the request is the cause. So it does not
-    ask again for an answer that the user has stopped.
+    A client tries again after many kinds of errors, but not if the request is the cause. So it does
+    not ask again for an answer that the user has stopped.
 
     is_stopping: True if the server is being stopped.
     """

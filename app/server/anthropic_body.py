@@ -49,8 +49,8 @@ def read(fields: Fields) -> ChatRequest:
 def _read_tools(fields: Fields, ignored: list[str]) -> str:
     """Return the tools as Request.tools has them.
 
-    ignored: gets the names of tools that Anthropic defines. They have no schema, and some of them run
-        on Anthropic's servers.
+    ignored: gets the names of tools that Anthropic defines. They have no schema, and some of them
+        run on Anthropic's servers.
     """
     tools: list[dict[str, object]] = []
     for tool in fields.sections("tools"):

@@ -1,7 +1,7 @@
 """The list of models in Anthropic's form.
 
-Source: Claude API reference, "Models". OpenAI's list has the same address. Clients of Anthropic send the
-version of the protocol with each request.
+Source: Claude API reference, "Models". OpenAI's list has the same address. Clients of Anthropic
+send the version of the protocol with each request.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The engine for coroutines: the events of a request as an iterator, the answer of a question as a value.
 
-All methods belong to the event loop in which the object was created. Events come from other threads and
-are passed to this loop.
+All methods belong to the event loop in which the object was created. Events come from other threads
+and are passed to this loop.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from engine.types import Request, RequestId
 
 A = TypeVar("A")
 
-# Seconds. After one to two such times without an event `events` yields None, so that a client gets a sign
-# of life. Also seconds without text for the client, while the model writes a tool call.
+# Seconds. After one to two such times without an event `events` yields None, so that a client gets
+# a sign of life. Also seconds without text for the client, while the model writes a tool call.
 SILENCE_S = 3.0
 
 
@@ -196,8 +196,8 @@ class _OpenRequest:
     async def note_silence(self) -> None:
         """Put None after each time without an event, until the last event.
 
-        No None is put behind values that wait: the client may take none for minutes. A timer for each
-        event would take more time.
+        No None is put behind values that wait: the client may take none for minutes. A timer for
+        each event would take more time.
         """
         while not self.has_ended:
             num_events = self._num_events

@@ -16,11 +16,12 @@ class ChatRequest:
     tools: str = ""  # as in engine.types.Request
     may_call: bool = True  # False: a tool call in the answer is delivered as text
     answer_format: AnswerFormat | None = None  # as in engine.types.Request
-    # Namespaces and names that the client has for functions, by the names that the model gets, if they
-    # may differ
+    # Namespaces and names that the client has for functions, by the names that the model gets, if
+    # they may differ
     client_names: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     num_answers: int = 1  # answers that are written at the same time
-    # Request of the first of several answers, which reads the prompt for this one. None for that one
+    # Request of the first of several answers, which reads the prompt for this one. None for that
+    # one
     follows: RequestId | None = None
     num_likeliest: int | None = None  # as in engine.types.Request
     max_tokens: int | None = None
@@ -114,12 +115,12 @@ def sum_of(ended: Sequence[Ended]) -> Ended:
 def normal_messages(messages: Iterable[Message]) -> tuple[Message, ...]:
     """Return messages in the form that chat templates accept.
 
-    System messages at the start become one. A later one becomes a user message, because most templates
-    allow a system message only at the start. After the result of a tool it becomes a part of this result:
-    after a user message, templates drop the thoughts that led to the calls. Replies in a row become one:
-    some protocols send the text of a reply and each of its calls by themselves. Messages of the system
-    and of users without any text are left out. A reply alone gives no messages, because there is none
-    that it answers.
+    System messages at the start become one. A later one becomes a user message, because most
+    templates allow a system message only at the start. After the result of a tool it becomes a part
+    of this result: after a user message, templates drop the thoughts that led to the calls. Replies
+    in a row become one: some protocols send the text of a reply and each of its calls by
+    themselves. Messages of the system and of users without any text are left out. A reply alone
+    gives no messages, because there is none that it answers.
     """
     normal: list[Message] = []
     for message in messages:

@@ -17,9 +17,9 @@ TAKE_S = 60.0
 class BoundedConnection(H11Protocol):
     """uvicorn's connection with limits of time for the head of each request and for its answer.
 
-    uvicorn limits the size of a head, and the time between two requests, but not the time of a head. A
-    few hundred clients that send a byte now and then would take all connections. It also waits without
-    end for a client that does not read its answer.
+    uvicorn limits the size of a head, and the time between two requests, but not the time of a
+    head. A few hundred clients that send a byte now and then would take all connections. It also
+    waits without end for a client that does not read its answer.
     """
 
     _closing: asyncio.TimerHandle | None = None

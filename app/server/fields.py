@@ -12,9 +12,9 @@ from app.words import server as words
 
 # Most levels of lists and objects. Python's own reader would fail at about 1,000.
 _MAX_DEPTH = 200
-# Most brackets that open a list or an object. 20 million empty lists, in 40 MB, took 2 GB of memory and
-# stopped all threads of the process for 13 s. Brackets within texts count too: as many are far more
-# tokens than a model can read.
+# Most brackets that open a list or an object. 20 million empty lists, in 40 MB, took 2 GB of memory
+# and stopped all threads of the process for 13 s. Brackets within texts count too: as many are far
+# more tokens than a model can read.
 _MAX_BRACKETS = 500_000
 
 

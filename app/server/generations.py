@@ -60,8 +60,8 @@ from engine.types import (
 log = logging.getLogger(__name__)
 
 _MAX_OPEN = 64  # requests that run or wait
-# More characters than any text has for each token. Longer texts are refused without being encoded, which
-# would take seconds.
+# More characters than any text has for each token. Longer texts are refused without being encoded,
+# which would take seconds.
 _TOKEN_CHARS = 64
 # No chat: nothing is kept of what is only counted.
 _COUNTED = ConversationId(f"{SERVER_PREFIX}counted")
@@ -157,8 +157,8 @@ class Generations:
     def _counted(self, chat: ChatRequest) -> NextPrompt:
         """Return the prompt whose length the engine is asked for.
 
-        The engine counts up to the end of the parts of a draft. An empty reply as the draft ends where
-        the answer begins.
+        The engine counts up to the end of the parts of a draft. An empty reply as the draft ends
+        where the answer begins.
         """
         *above, last = chat.messages
         if last.role is not Role.ASSISTANT:
@@ -192,8 +192,8 @@ class Generations:
     ) -> AsyncGenerator[Piece]:
         """Write several answers at the same time. The first failure ends them all.
 
-        The engine reads the prompt for the first one. The others are requested when it has begun: the
-        template has accepted its messages then, and they follow its request.
+        The engine reads the prompt for the first one. The others are requested when it has begun:
+        the template has accepted its messages then, and they follow its request.
         """
         begun: asyncio.Future[RequestId | None] = asyncio.get_running_loop().create_future()
 

@@ -1,8 +1,8 @@
 """Refuses requests that may not use the server, before anything else reads them.
 
-A page in a browser can send requests to this machine. Three checks keep it out: the Host header must name
-this server (a page of evil.example whose address leads here sends its own name), a page's Origin must
-be allowed by name, and the API key must be right.
+A page in a browser can send requests to this machine. Three checks keep it out: the Host header
+must name this server (a page of evil.example whose address leads here sends its own name), a page's
+Origin must be allowed by name, and the API key must be right.
 """
 
 from __future__ import annotations

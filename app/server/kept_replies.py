@@ -1,8 +1,8 @@
 """The model's own replies with their token ids, found by text. They survive a restart of the server.
 
-A client sends replies back as text. Encoding the text again often gives other ids than the model drew,
-and the cached state would not match. The file is a cache: it has a limit of size and of age, and a
-damaged file is replaced. For one thread.
+A client sends replies back as text. Encoding the text again often gives other ids than the model
+drew, and the cached state would not match. The file is a cache: it has a limit of size and of age,
+and a damaged file is replaced. For one thread.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Chats of programs that send no id of a chat: each request brings all messages as text.
 
-A request continues the chat whose messages it begins with. Replies of the model are found by their text
-and get back the token ids that were drawn, so that the cached state matches (kept_replies.py). The chats
-are kept in memory, within limits; the least recently used is forgotten first.
+A request continues the chat whose messages it begins with. Replies of the model are found by their
+text and get back the token ids that were drawn, so that the cached state matches (kept_replies.py).
+The chats are kept in memory, within limits; the least recently used is forgotten first.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _MAX_CHATS = 256  # as many as the engine explains (engine/runner/history.py)
 _MAX_KEYS = 20_000  # beginnings of the requests of one chat
 _MAX_CHARS = 64 << 20  # characters in the messages of all chats
 
-# A system prompt with this share of equal characters at both ends belongs to the same chat: a line of
-# it, such as a date, has changed.
+# A system prompt with this share of equal characters at both ends belongs to the same chat: a line
+# of it, such as a date, has changed.
 _NEAR = 0.9
 _MAX_LINE = 120  # characters of a line in a ChangedLine
 
@@ -132,8 +132,9 @@ class KnownChats:
         """Return the model's own reply with the text of a message, or else the message."""
         if message.role is not Role.ASSISTANT:
             return message
-        # Its messages above may have been edited, but not the first question: the reply has reasoning,
-        # which must not get into the chat of another program. An empty reply is found by its place only.
+        # Its messages above may have been edited, but not the first question: the reply has
+        # reasoning, which must not get into the chat of another program. An empty reply is found by
+        # its place only.
         words = _key(question, message) if message.content or message.calls else None
         return self._replies.find(key, words) or message
 

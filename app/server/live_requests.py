@@ -1,7 +1,7 @@
 """The requests of a server as its user sees them: those that wait or are answered, and the last ended ones.
 
-Their texts are cut, kept in memory only, and dropped with their request. `LiveRequests` belongs to the
-event loop of the server. The values that it returns may go to other threads.
+Their texts are cut, kept in memory only, and dropped with their request. `LiveRequests` belongs to
+the event loop of the server. The values that it returns may go to other threads.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from engine.events import PrefillProgress, RequestQueued, RequestStarted, TextDe
 from engine.types import RequestId, Role
 
 MAX_ENDED = 20  # ended requests that are kept
-# Those of them that may not use the server or have no such address. A program that repeats them does
-# not displace the others.
+# Those of them that may not use the server or have no such address. A program that repeats them
+# does not displace the others.
 MAX_BARRED = 5
 MAX_CHARS = 4000  # characters of a text that are kept
 
-# The page that stops a request knows only its number. Servers of one process share no number, so that
-# a late stop does not end a request of the next server.
+# The page that stops a request knows only its number. Servers of one process share no number, so
+# that a late stop does not end a request of the next server.
 _numbers = count(1)
 
 

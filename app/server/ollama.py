@@ -1,10 +1,12 @@
 """Ollama's chats and completions: POST /api/chat and POST /api/generate.
 
-Source: Ollama API reference, https://docs.ollama.com/api. A prompt of /api/generate is answered as the only
-user message of a chat, through the chat template. A request without a message or prompt loads the model.
+Source: Ollama API reference, https://docs.ollama.com/api. A prompt of /api/generate is answered as
+the only user message of a chat, through the chat template. A request without a message or prompt
+loads the model.
 
-A stream has one JSON object in each line. It has no comments, and Ollama's clients for Go and Python fail at
-an empty line. So the sign of life is a part without text, as Ollama itself sends it between tokens.
+A stream has one JSON object in each line. It has no comments, and Ollama's clients for Go and
+Python fail at an empty line. So the sign of life is a part without text, as Ollama itself sends it
+between tokens.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Ollama's lists of models: GET /api/tags and /api/ps, POST /api/show. One model is loaded at most.
 
-Source: Ollama API reference, https://docs.ollama.com/api. VS Code reads the length of the context from
-`model_info`, and whether tools can be used from `capabilities`.
+Source: Ollama API reference, https://docs.ollama.com/api. VS Code reads the length of the context
+from `model_info`, and whether tools can be used from `capabilities`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from app.server.model_choice import ListedModel, listed_facts
 from engine.events import ModelFacts
 
-# The version of Ollama whose interface the server has. VS Code needs 0.6.4 or later and no suffix, Codex
-# needs 0.13.4 or later for the Responses API. 0.14.0 was the first with Anthropic's messages.
+# The version of Ollama whose interface the server has. VS Code needs 0.6.4 or later and no suffix,
+# Codex needs 0.13.4 or later for the Responses API. 0.14.0 was the first with Anthropic's messages.
 VERSION = {"version": "0.14.0"}
 _NO_TIME = "1970-01-01T00:00:00Z"  # the time is not known
 

@@ -1,7 +1,8 @@
 """OpenAI's older completions: POST /v1/completions.
 
-Source: OpenAI API reference, "Completions". The prompt is no raw text for the model: it is answered as the
-only user message of a chat, through the chat template. The reasoning is not part of the text.
+Source: OpenAI API reference, "Completions". The prompt is no raw text for the model: it is answered
+as the only user message of a chat, through the chat template. The reasoning is not part of the
+text.
 """
 
 from __future__ import annotations

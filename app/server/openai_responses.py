@@ -1,6 +1,7 @@
 """OpenAI's Responses API: POST /v1/responses.
 
-Source: OpenAI API reference, "Responses". Nothing is stored, so a request must bring the whole chat.
+Source: OpenAI API reference, "Responses". Nothing is stored, so a request must bring the whole
+    chat.
 """
 
 from __future__ import annotations

@@ -33,7 +33,8 @@ from engine.errors import UserFixableError
 log = logging.getLogger(__name__)
 
 _MAX_CONNECTIONS = 256
-# Seconds for open responses at the end. Their requests have been cancelled before, so they end soon.
+# Seconds for open responses at the end. Their requests have been cancelled before, so they end
+# soon.
 _END_S = 2
 
 

@@ -1,8 +1,8 @@
 """Checksums of the texts of messages, which find damage that SQLite accepts.
 
-A page that is old, or a byte that has changed within a text, is valid for SQLite. Triggers write the
-checksum of each message into a table of its own (schema.py), so a message and its checksum are on
-different pages.
+A page that is old, or a byte that has changed within a text, is valid for SQLite. Triggers write
+the checksum of each message into a table of its own (schema.py), so a message and its checksum are
+on different pages.
 """
 
 from __future__ import annotations

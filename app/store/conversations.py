@@ -282,8 +282,8 @@ class ConversationStore:
     def stop_interrupted(self) -> int:
         """Mark as stopped and unseen all replies that a crash interrupted. Return their number.
 
-        Their finish reason is ERROR, unlike that of replies that the user has stopped. The saved part
-        of the text stays. Call this method when no reply is streaming.
+        Their finish reason is ERROR, unlike that of replies that the user has stopped. The saved
+        part of the text stays. Call this method when no reply is streaming.
         """
         with self._database.transaction():
             self.unseen.mark_interrupted()

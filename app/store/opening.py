@@ -5,9 +5,10 @@ file is renamed, and what can be read of it goes into a new database (rescue.py)
 
 The opening of a small file reads all of it, which finds damage before anything is written. A file
 over ALWAYS_CHECKED_BYTES is not read at the opening. If the last run did not close it, or if it was
-changed since then (condition.py), the app reads it afterwards on another thread (backups.py). Damage
-is also found by the query that reads it, and by each backup, which checks its copy. The next start
-then rescues the file. So does the start after a kill if SQLite would ignore a part of the log (wal.py).
+changed since then (condition.py), the app reads it afterwards on another thread (backups.py).
+Damage is also found by the query that reads it, and by each backup, which checks its copy. The next
+start then rescues the file. So does the start after a kill if SQLite would ignore a part of the log
+(wal.py).
 
 If the disk is full, the database is opened to read only. Before a file of an earlier format is
 changed, a copy of it is made beside it, which stays until a later start has opened the new one.

@@ -4,8 +4,8 @@
     pictures/<digest>.png           the pixels that a model gets, named by Picture.digest
     pictures/<original>.small.png   the thumbnail
 
-The files of a picture are written before the row that names them. So a crash in between leaves files that
-nothing names, and `remove_unused` removes them later.
+The files of a picture are written before the row that names them. So a crash in between leaves
+files that nothing names, and `remove_unused` removes them later.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from engine.whole_file import write_whole
 
 # Seconds for which a file is kept that nothing names: the draft that names it may not be saved yet.
 UNUSED_KEPT_S = 3600.0
-# The same for pictures that a removed chat had: only a draft that gets one just now may not be saved yet.
+# The same for pictures that a removed chat had: only a draft that gets one just now may not be
+# saved yet.
 REMOVED_KEPT_S = 30.0
 
 # Returns another view of a stored picture, and its PNG file: Extractor.view.

@@ -94,7 +94,8 @@ class DataPlace:
     def move(self, chosen: Path, *, progress: Progress) -> None:
         """Copy the database, its backups and pictures, verify the copies, and use them from now on.
 
-        The store must be closed. Pictures may be added meanwhile. A chosen folder that is not empty gets a folder for the files.
+        The store must be closed. Pictures may be added meanwhile. A chosen folder that is not empty
+        gets a folder for the files.
 
         Raises:
             StoreError: the files are missing or cannot be copied. The old folder stays in use.

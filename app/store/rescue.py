@@ -5,11 +5,11 @@
     1. SQLite reads each table from both ends, up to the first page that it cannot read.
     2. Chats and messages on pages that SQLite cannot reach are found page by page (pages.py).
     3. The newest whole backup adds rows that the damaged file had and that could not be read.
-    4. Messages that are still missing, but have replies, get a placeholder (mending.py), so that the
-       replies stay in their chat.
+    4. Messages that are still missing, but have replies, get a placeholder (mending.py), so that
+       the replies stay in their chat.
 
-The damaged file is not changed. Its search indexes are not copied: the search indexes the new database
-in slices.
+The damaged file is not changed. Its search indexes are not copied: the search indexes the new
+database in slices.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ _MAX_LEN = 200_000_000
 # The least number of columns that a row of the table had in any version of the app. No other table
 # has as many. A row of `messages` has more columns than one of `conversations`.
 _FEWEST_COLUMNS = {"messages": 29, "conversations": 10}
-# Errors that damage causes. SQLite quotes damaged names, which Python cannot decode, in its messages.
+# Errors that damage causes. SQLite quotes damaged names, which Python cannot decode, in its
+# messages.
 _UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
 _HIGHEST = (1 << 62) - 1
 
@@ -255,8 +256,8 @@ def _insert(
 ) -> bool:
     """Add the rows that the target lacks. Return True if all rows could be read.
 
-    A row with a value of a wrong type is left out, and so is a message that `texts` does not accept.
-    `condition` is an SQL condition on its columns.
+    A row with a value of a wrong type is left out, and so is a message that `texts` does not
+    accept. `condition` is an SQL condition on its columns.
     """
     names = ", ".join(columns)
     marks = ", ".join(f"?{at} AS {name}" for at, name in enumerate(columns, start=1))

@@ -165,9 +165,9 @@ _M006: Migration = (
     "ALTER TABLE messages ADD COLUMN written_bytes INTEGER DEFAULT 0",
 )
 
-# The place of a conversation in the list (conversation/placement.py). A folder that is gone leaves its
-# id in folder_id, so that it has its conversations again if it is restored. Such a conversation is
-# in no folder.
+# The place of a conversation in the list (conversation/placement.py). A folder that is gone leaves
+# its id in folder_id, so that it has its conversations again if it is restored. Such a conversation
+# is in no folder.
 _M007: Migration = (
     "ALTER TABLE conversations ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE conversations ADD COLUMN archived INTEGER NOT NULL DEFAULT 0",
@@ -296,12 +296,13 @@ _M015: Migration = ("ALTER TABLE messages ADD COLUMN saved_ms REAL DEFAULT 0",)
 # The texts in the editors of messages, as JSON (conversation_rows.py).
 _M016: Migration = ("ALTER TABLE conversations ADD COLUMN draft_edits TEXT NOT NULL DEFAULT '{}'",)
 
-# An attached picture as JSON (AttachedPicture). Its text is empty, and has no row in attachment_texts.
+# An attached picture as JSON (AttachedPicture). Its text is empty, and has no row in
+# attachment_texts.
 _M017: Migration = ("ALTER TABLE attachments ADD COLUMN picture TEXT",)
 
-# The documents of folders (conversation/folder.py). Their texts are in attachment_texts, and are removed
-# when neither an attachment nor a document has them. from_folder is 1 in the attachments of a message
-# that were documents of its folder.
+# The documents of folders (conversation/folder.py). Their texts are in attachment_texts, and are
+# removed when neither an attachment nor a document has them. from_folder is 1 in the attachments of
+# a message that were documents of its folder.
 _UNUSED_TEXT = """
     CREATE TRIGGER {0} AFTER DELETE ON {1}
     WHEN NOT EXISTS (SELECT 1 FROM attachments WHERE digest = old.digest)

@@ -234,9 +234,9 @@ INSERT_DOCUMENT = _insert("folder_documents", _DOCUMENT_COLUMNS)
 MOVE_DOCUMENTS = "UPDATE folder_documents SET place = -1 - place WHERE folder_id = ?"
 DELETE_MOVED_DOCUMENTS = "DELETE FROM folder_documents WHERE folder_id = ? AND place < 0"
 MOVE_ATTACHMENTS = "UPDATE attachments SET conversation_id = ? WHERE conversation_id = ?"
-# The messages with an attachment that matches. The same conditions as SEARCH_FIND. Documents of a folder
-# are in each of its chats, and would hide what was said in others.
-# A document of a folder is found once: in the newest chat that begins with it.
+# The messages with an attachment that matches. The same conditions as SEARCH_FIND. Documents of a
+# folder are in each of its chats, and would hide what was said in others. A document of a folder is
+# found once: in the newest chat that begins with it.
 SEARCH_ATTACHMENTS = """
     SELECT conversation_id, title, updated_at, node_id, role, created_at, name, text, message_number
     FROM (SELECT conversations.conversation_id, title, updated_at, messages.node_id, role,

@@ -1,7 +1,8 @@
 """The store of unseen answers. Use on the store thread only.
 
-A conversation has an unseen answer if its last answer ended out of sight, and the user has not opened
-the conversation since. The mark is a column of the conversation, which a deletion does not change.
+A conversation has an unseen answer if its last answer ended out of sight, and the user has not
+opened the conversation since. The mark is a column of the conversation, which a deletion does not
+change.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The write-ahead log of a database, read without SQLite (https://sqlite.org/fileformat2.html).
 
 SQLite uses the frames of a log up to the first one whose checksum is wrong, and ignores the commits
-behind it without an error. The checksum of a frame also covers all frames before it. `Log` therefore
-checks each frame against the stored checksum of its predecessor: frames behind a damaged one are
-found, and its loss is known. The index of the log (-shm), which survives a kill, has the number of
-the last committed frame, so a log that was cut off is found too.
+behind it without an error. The checksum of a frame also covers all frames before it. `Log`
+therefore checks each frame against the stored checksum of its predecessor: frames behind a damaged
+one are found, and its loss is known. The index of the log (-shm), which survives a kill, has the
+number of the last committed frame, so a log that was cut off is found too.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from xml.etree import ElementTree as ET
 from app.viewmodels.latex_arguments import argument
 from app.viewmodels.latex_commands import TAG
 
-# Attributes of an <mtable>. Each word is a line "boundary:style", or "boundary:style:first:last" for
-# some columns of a row. Boundary 0 is the top or left edge, and column 0 the first.
+# Attributes of an <mtable>. Each word is a line "boundary:style", or "boundary:style:first:last"
+# for some columns of a row. Boundary 0 is the top or left edge, and column 0 the first.
 ROW_LINES, COLUMN_LINES = "row-lines", "column-lines"
 SOLID, DASHED = "solid", "dashed"
 

@@ -9,8 +9,8 @@ from app.viewmodels.cost import cost_line, short_cost
 from app.viewmodels.reading import ToRead
 from app.words import branches as words
 
-# A branch of which the model would read fewer tokens is not marked as one to be read. Most templates
-# leave a few tokens after an answer to be read with the next message.
+# A branch of which the model would read fewer tokens is not marked as one to be read. Most
+# templates leave a few tokens after an answer to be read with the next message.
 FEW_TOKENS = 100
 
 

@@ -33,8 +33,8 @@ class MapPlace:
 class _Outline:
     """The leftmost and rightmost columns of a part of the tree, by row.
 
-    The lists begin with the lowest row, so that a row is added at the top without a copy. A column is
-    an item of a list plus the shift of the list.
+    The lists begin with the lowest row, so that a row is added at the top without a copy. A column
+    is an item of a list plus the shift of the list.
     """
 
     __slots__ = ("left", "left_shift", "right", "right_shift")
@@ -105,7 +105,8 @@ class BranchLayout:
         """Yield the messages of a row that reach into the columns from `first` to `last`.
 
         A message reaches from its own column to that of the last message below it. A few others may
-        be yielded too. The results are (message, its column, column of the next one in its row or -1).
+        be yielded too. The results are (message, its column, column of the next one in its row or
+        -1).
         """
         columns = self._columns[row]
         begin = bisect_left(self._reaches[row], first)

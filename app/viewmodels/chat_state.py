@@ -8,8 +8,8 @@ from app.words import state as words
 from engine.cache_figures import HeldChat
 from engine.questions import TokensCounted
 
-# Part of the branch used last, or of the next prompt, that must be cached. The rest is, for example, the text of the template
-# after an answer.
+# Part of the branch used last, or of the next prompt, that must be cached. The rest is, for
+# example, the text of the template after an answer.
 _MOST = 0.9
 
 

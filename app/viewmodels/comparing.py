@@ -1,8 +1,8 @@
 """Two branches side by side: which words of their messages differ. No Qt, no I/O.
 
-Two texts are compared by lines, then the lines that differ by words. Both look for the longest common
-items. The time and the memory grow with the product of the lengths, so steps are counted. Where they
-run out, the words between the first and the last difference are marked.
+Two texts are compared by lines, then the lines that differ by words. Both look for the longest
+common items. The time and the memory grow with the product of the lengths, so steps are counted.
+Where they run out, the words between the first and the last difference are marked.
 """
 
 from __future__ import annotations
@@ -165,7 +165,8 @@ def _runs(a: list[int], b: list[int], steps: ComparisonSteps) -> list[Run]:
     """Return the longest common items of two lists, as runs in order; nothing if the steps run out.
 
     A row is an integer for the first items of `a`. Its bit y is 0 if b[y] makes the longest common
-    items of them and b[: y + 1] longer (Hyyrö, "Bit-parallel LCS-length computation revisited", 2004).
+    items of them and b[: y + 1] longer (Hyyrö, "Bit-parallel LCS-length computation revisited",
+    2004).
     """
     num_steps = len(a) * (1 + len(b) // _BITS)
     if not a or not b or num_steps > steps.left:

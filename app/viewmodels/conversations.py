@@ -192,8 +192,8 @@ class ConversationsModel(QAbstractListModel):
     def _move(self, rows: list[Row], at: int) -> None:
         """Move one known row, so that the old row at index `at` and the wanted one come closer.
 
-        If the next old row is the wanted one, the old row here belongs further down. Otherwise bring
-        the wanted row up.
+        If the next old row is the wanted one, the old row here belongs further down. Otherwise
+        bring the wanted row up.
         """
         if at + 1 < len(self._rows) and self._rows[at + 1] is rows[at]:
             row = self._rows[at]

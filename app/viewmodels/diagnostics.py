@@ -56,9 +56,9 @@ def diagnostics_text(
 def redacted(lines: Iterable[str]) -> list[str]:
     """Return the lines of a log that hold no text of a user.
 
-    Lines of a record lose quoted texts, and everything from the first path on. Of a traceback, files, functions and kinds of
-    exceptions are kept. All other lines, for example the rest of a message with several lines, are
-    left out.
+    Lines of a record lose quoted texts, and everything from the first path on. Of a traceback,
+    files, functions and kinds of exceptions are kept. All other lines, for example the rest of a
+    message with several lines, are left out.
     """
     kept = (_redacted_line(line.rstrip()) for line in lines)
     return [line for line in kept if line is not None]

@@ -22,11 +22,12 @@ OPEN = "open"  # token.info of a BLOCK token if its closing delimiter has not ar
 GROWING = "growing"  # key in the parser's environment; its value is True while text may follow
 
 # Key in the parser's environment while text may follow. Its value is the last text, or None if
-# something stands behind that. A dollar at the end of the last text may be money: $5/$ becomes $5/$6.
+# something stands behind that. A dollar at the end of the last text may be money: $5/$ becomes
+# $5/$6.
 _LAST = "last"
 _CLOSINGS = {"$$": "$$", "$": "$", r"\(": r"\)", r"\[": r"\]"}
-# Largest number of lines of a block formula. Without a limit, each line of a text of `\begin{align}`
-# would be compared with all later lines.
+# Largest number of lines of a block formula. Without a limit, each line of a text of
+# `\begin{align}` would be compared with all later lines.
 _MAX_LINES = 100
 _BLOCK_OPENINGS = ("$$", r"\[")
 # A dollar sign next to an ASCII letter or digit means money. Chinese characters are allowed next to

@@ -13,8 +13,8 @@ from functools import partial
 from app.viewmodels.chemistry import chemistry
 from app.viewmodels.latex_arguments import argument, arguments
 
-# latex2mathml passes the attribute `class` of a group on to the MathML. So groups with these classes
-# stand for what it does not know. mathml.py and array_lines.py read them.
+# latex2mathml passes the attribute `class` of a group on to the MathML. So groups with these
+# classes stand for what it does not know. mathml.py and array_lines.py read them.
 TAG = "tag"
 GROUND = "ground-"
 

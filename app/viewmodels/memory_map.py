@@ -205,7 +205,8 @@ class Area:
 def areas(sizes: Sequence[int], whole: Area) -> list[Area]:
     """Divide a rectangle into areas in proportion to the sizes, as nearly square as possible.
 
-    The sizes are in descending order. This is the squarified treemap of Bruls, Huizing and van Wijk.
+    The sizes are in descending order. This is the squarified treemap of Bruls, Huizing and van
+    Wijk.
     """
     total = sum(sizes)
     if not total or whole.width <= 0 or whole.height <= 0:

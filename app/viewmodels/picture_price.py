@@ -39,8 +39,8 @@ def priced(chip: Chip, price: Price, *, is_instant: bool) -> Chip:
         chip: the chip of the picture.
         price: returns the price of a picture in a size; None if it is not known. A picture that is
             smaller than a size has no such choice.
-        is_instant: True if the message can be answered at once, so that the picture takes no time any
-            more. Another size has to be read.
+        is_instant: True if the message can be answered at once, so that the picture takes no time
+            any more. Another size has to be read.
     """
     picture = chip.picture
     if picture is None:

@@ -1,9 +1,9 @@
 """The content of the window that explains why a prompt was read. No Qt, no I/O.
 
-read_report() divides the tokens of a prompt by their origin, with the counters of its PromptPlan. Each
-reason of the plan becomes a row: its tokens, a sentence, the messages that it is about, and what avoids
-it. Reasons with the same sentence share a row. _REASONS has the sentence and the advice of each kind.
-Advice is given only if it is true for the kind and for the present settings.
+read_report() divides the tokens of a prompt by their origin, with the counters of its PromptPlan.
+Each reason of the plan becomes a row: its tokens, a sentence, the messages that it is about, and
+what avoids it. Reasons with the same sentence share a row. _REASONS has the sentence and the advice
+of each kind. Advice is given only if it is true for the kind and for the present settings.
 """
 
 from __future__ import annotations

@@ -14,11 +14,13 @@ INSTANT_S = 0.25
 # Announced if no rate is known yet: 10 s at 100 tokens per second. SmolLM2-135M on two busy CPU
 # cores reads less than 60.
 LONG_TOKENS = 1_000
-# Fewer tokens on disk are restored at once. They are, for example, the last token of a chat in memory.
+# Fewer tokens on disk are restored at once. They are, for example, the last token of a chat in
+# memory.
 _MENTIONED_ON_DISK = 16
 # A range is shown if its end is so many times its beginning.
 _WIDE = 1.5
-# Shorter prompts are fed in one pass, whose time is not proportional to their length, unless it is long.
+# Shorter prompts are fed in one pass, whose time is not proportional to their length, unless it is
+# long.
 MIN_MEASURED = 256
 _MIN_MEASURED_MS = 1_000.0
 

@@ -1,7 +1,7 @@
 """Rows of the sidebar: pinned conversations, folders, and sections by date. No Qt, no I/O.
 
-`arrange` sorts the conversations into these groups. `make_rows` turns them into rows, with a heading
-above each section. The rows of a closed folder are left out.
+`arrange` sorts the conversations into these groups. `make_rows` turns them into rows, with a
+heading above each section. The rows of a closed folder are left out.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Settings for programs that use the local server, ready to be copied.
 
-Sources, read in November 2026: code.visualstudio.com/docs/agent-customization/language-models ("Custom
-Endpoint"), zed.dev/docs/ai/use-api-access ("OpenAI-compatible endpoints"), and for Xcode the form in
-Settings > Intelligence, which sends the key as x-api-key (Kilo-Org/kilocode#6718) and asks for
-/v1/models (jundot/omlx#1771).
+Sources, read in November 2026: code.visualstudio.com/docs/agent-customization/language-models
+("Custom Endpoint"), zed.dev/docs/ai/use-api-access ("OpenAI-compatible endpoints"), and for Xcode
+the form in Settings > Intelligence, which sends the key as x-api-key (Kilo-Org/kilocode#6718) and
+asks for /v1/models (jundot/omlx#1771).
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ def client_settings(url: str, key: str, model: ModelFacts | None) -> tuple[Clien
     Args:
         url: address of the server, without a path.
         key: API key, or "" if none is needed.
-        model: the loaded model. None: the settings are not valid, but their programs and places are.
+        model: the loaded model. None: the settings are not valid, but their programs and places
+            are.
     """
     api, xcode = f"{url}/v1", _xcode(url, key)
     key = key or _NO_KEY

@@ -1,7 +1,7 @@
 """The state line above an answer: the tokens that were spared and read, and the time of the wait.
 
-A Phase (phases.py) is the current stage of an answer. state_line() turns a phase into a text, a kind
-and details. The line of a planned answer has up to three clauses:
+A Phase (phases.py) is the current stage of an answer. state_line() turns a phase into a text, a
+kind and details. The line of a planned answer has up to three clauses:
 
     spared   Restored 12,431 tokens | ... from disk | ..., 9,000 from disk
     read     nothing read                                 every token was restored
@@ -48,7 +48,8 @@ from app.viewmodels.phases import (
 from app.words import models, state as words, units
 from engine.usage import PromptPlan, ReasonKind
 
-# A line is minor if fewer tokens were restored and to be fed, and the wait was shorter than LONG_MS.
+# A line is minor if fewer tokens were restored and to be fed, and the wait was shorter than
+# LONG_MS.
 MANY_TOKENS = 1000
 LONG_MS = 1000
 LONG_WAIT_MS = 2000  # after a longer wait for the first word, a line is never green

@@ -30,8 +30,8 @@ def memory_tip(found: HeldChats | None) -> str:
 def disk_text(found: CacheStatistics | None) -> str:
     """Return the disk space in use, or the problem for which nothing is kept on disk.
 
-    Without a limit, nothing more is written. Without chats of its own, no model is loaded, or the loaded one
-    has nothing on disk.
+    Without a limit, nothing more is written. Without chats of its own, no model is loaded, or the
+    loaded one has nothing on disk.
     """
     if found is None:
         return words.MEASURING

@@ -44,8 +44,8 @@ class ReplyFigures:
     decode_tok_s: float | None = None  # tokens per second
     first_token_s: float | None = None  # seconds from sending to the first token
     num_tokens: int | None = None  # of the whole answer
-    # Number of tokens of a continued answer's last part, which the other figures are about. None if the
-    # answer was written in one part, or if the last part has no token.
+    # Number of tokens of a continued answer's last part, which the other figures are about. None if
+    # the answer was written in one part, or if the last part has no token.
     num_last: int | None = None
     model_name: str = ""
     names_model: bool = False  # True if several models answered: the name is on show at any time

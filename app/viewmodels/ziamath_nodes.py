@@ -1,7 +1,7 @@
 """Nodes of ziamath for tables with lines, boxes, and wide characters.
 
-The import of this module replaces ziamath's nodes, so only the helper process imports it. Lengths are
-in points. y counts downwards from the baseline in `nodexy`, and upwards in a `BBox`.
+The import of this module replaces ziamath's nodes, so only the helper process imports it. Lengths
+are in points. y counts downwards from the baseline in `nodexy`, and upwards in a `BBox`.
 """
 
 # BBox of ziafont is an untyped named tuple.

@@ -1,8 +1,8 @@
 """The commands for several answers, and for one answer with other options. Main thread.
 
-The Chat menu has them: Several Answers, which sends the message for 2 to 4 answers, or regenerates the
-last answer while there is no message; and Ask Again With, with the options and the models for another version
-of the last answer. The Send button has the commands of Several Answers in a menu.
+The Chat menu has them: Several Answers, which sends the message for 2 to 4 answers, or regenerates
+the last answer while there is no message; and Ask Again With, with the options and the models for
+another version of the last answer. The Send button has the commands of Several Answers in a menu.
 """
 
 from __future__ import annotations

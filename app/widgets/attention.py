@@ -21,8 +21,8 @@ class Attention(QObject):
     """The notifier of finished answers, owned by the window.
 
     A finished answer bounces the Dock icon while the window is inactive. If the answer's
-    conversation is not shown, a toast appears too, until the answer is seen. The Dock badge counts the answer until its
-    conversation is shown.
+    conversation is not shown, a toast appears too, until the answer is seen. The Dock badge counts
+    the answer until its conversation is shown.
     """
 
     def __init__(

@@ -86,8 +86,8 @@ class Button(QPushButton):
 def focus_checked(group: QButtonGroup) -> None:
     """Let Tab reach only the checked button of an exclusive group. Arrow keys reach the others.
 
-    Qt does this when a button of the group gets the focus, but a click gives none of them the focus.
-    If a button of the group has the focus, it moves to the button that gets checked.
+    Qt does this when a button of the group gets the focus, but a click gives none of them the
+    focus. If a button of the group has the focus, it moves to the button that gets checked.
     """
     group.buttonToggled.connect(_on_toggled)
 

@@ -109,8 +109,8 @@ class CardStack(VerticalScroller):
     def fit(self, room: int) -> bool:
         """Take the height of the cards, but no more than `room`, and keep one line of text.
 
-        If the cards must be lower, the texts of a notice scroll first, above its buttons. Return True
-        if the height has changed.
+        If the cards must be lower, the texts of a notice scroll first, above its buttons. Return
+        True if the height has changed.
         """
         wanted, most = self.wanted(), max(room, Size.CONTROL)
         for notice in self._notices_on_show:

@@ -3,8 +3,8 @@
 MENUS is the only place where a command is defined; COMMANDS is the same table without the menus.
 `make_actions` creates one QAction per row. The owner of a command, such as ChatCommands, connects
 it with `connect_actions`. `fill_menu_bar` puts the actions into the menus, in the order of the
-table. Toolbar, sidebar, tooltips, the shortcut sheet and tests use the same table and actions. A new
-command needs a CommandId, a row in MENUS and an owner.
+table. Toolbar, sidebar, tooltips, the shortcut sheet and tests use the same table and actions. A
+new command needs a CommandId, a row in MENUS and an owner.
 """
 
 from __future__ import annotations
@@ -124,8 +124,8 @@ Role = QAction.MenuRole
 class MenuCommand:
     """One row of the command table.
 
-    `keys` is one of Qt's standard keys, or one or several key sequences in Qt's notation. Ctrl means
-    ⌘ on a Mac, and Meta means the Control key.
+    `keys` is one of Qt's standard keys, or one or several key sequences in Qt's notation. Ctrl
+    means ⌘ on a Mac, and Meta means the Control key.
     """
 
     id: CommandId

@@ -17,8 +17,8 @@ def caption(
     """Return the caption for the conversation on show.
 
     The progress of reading attached files comes first, then what the next message makes the model
-    read, then the note on privacy, unless a note about the model is shown beside it. While a message
-    is edited, its editor has the note on what the model will read.
+    read, then the note on privacy, unless a note about the model is shown beside it. While a
+    message is edited, its editor has the note on what the model will read.
     """
     files = core.attachments
     has_none = is_editing or files.excess_note

@@ -53,8 +53,8 @@ class ConversationDelegate(QStyledItemDelegate):
     - a bolt for a conversation that is kept in memory
     - the place of its cached state: a dot for memory, a ring for the disk, a dotted ring for none
 
-    The row of a folder shows an arrow, the folder in its colour, its name, the place of the state of
-    its documents if it has some, and its number of chats.
+    The row of a folder shows an arrow, the folder in its colour, its name, the place of the state
+    of its documents if it has some, and its number of chats.
     """
 
     # arguments: model index of the row, rectangle of the menu button

@@ -82,8 +82,8 @@ class ConversationList(QListView):
     # arguments: list of the dropped ConversationIds, the row on which they were dropped or None
     dropped = Signal(object, object)
     typed = Signal(str)  # argument: text that the user typed; it belongs in the composer
-    # The tooltip of a row is shown. Arguments: its ConversationId, a function that adds a line with the
-    # state and the cost of the next message to the tooltip.
+    # The tooltip of a row is shown. Arguments: its ConversationId, a function that adds a line with
+    # the state and the cost of the next message to the tooltip.
     tip_shown = Signal(object, object)
 
     def __init__(self, theme: Theme, model: ConversationsModel, parent: QWidget) -> None:

@@ -83,7 +83,8 @@ class TextCommands(QObject):
 class PossibleEdits(QObject):
     """Switches off the commands of the open Edit menu that would do nothing.
 
-    An action that is off ignores its keys, and text changes at any time. So all are on while the menu is closed.
+    An action that is off ignores its keys, and text changes at any time. So all are on while the
+    menu is closed.
     """
 
     def __init__(self, area: ReadingArea, undoing: Undoing, actions: Actions, menu: QMenu) -> None:

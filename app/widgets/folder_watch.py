@@ -1,10 +1,10 @@
 """The checks of the model folders for changes by other programs. Main thread.
 
-The folders are checked when the app becomes active: until then, another program was in use. Downloads
-of other programs end at any time, and disks are connected at any time. So the folders are also checked
-every WATCH_MS, but only while a change would be seen: a list of models is in view, or the main window
-is in view and has no model. Watching the folders by events of the system would take an entry for each
-folder in the trees of all models, and disks that are not connected have none.
+The folders are checked when the app becomes active: until then, another program was in use.
+Downloads of other programs end at any time, and disks are connected at any time. So the folders are
+also checked every WATCH_MS, but only while a change would be seen: a list of models is in view, or
+the main window is in view and has no model. Watching the folders by events of the system would take
+an entry for each folder in the trees of all models, and disks that are not connected have none.
 """
 
 from __future__ import annotations

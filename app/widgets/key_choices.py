@@ -1,7 +1,8 @@
 """The shortcuts that the user chose for commands, and the reasons why one is refused. Main thread.
 
-A choice replaces all default shortcuts of a command. It is a key sequence in Qt's portable notation,
-or "" for no shortcut. Some keys cannot be chosen: text fields use them, or they type a character.
+A choice replaces all default shortcuts of a command. It is a key sequence in Qt's portable
+notation, or "" for no shortcut. Some keys cannot be chosen: text fields use them, or they type a
+character.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 app/main.py creates one MainWindow from the Core, which has all controllers. The window is shown
 before the engine is started. The window holds no conversations. It updates its title and the name
-of the model when the controllers emit signals. Each menu command has an owner, such as ChatCommands,
-which connects it and enables it. `flush` saves the window's own state: frame, sidebar width, scroll
-position and unsaved drafts. main.py calls `flush` before the app ends. Main thread.
+of the model when the controllers emit signals. Each menu command has an owner, such as
+ChatCommands, which connects it and enables it. `flush` saves the window's own state: frame, sidebar
+width, scroll position and unsaved drafts. main.py calls `flush` before the app ends. Main thread.
 """
 
 from __future__ import annotations

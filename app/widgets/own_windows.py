@@ -56,7 +56,8 @@ class OwnWindows(QObject):
     def _centre(self, window: QWidget) -> None:
         """Move a window over the middle of the main window, inside the main window's screen."""
         main, area = self._main, self._main.screen().availableGeometry()
-        # The frame of a window is unknown before the system shows it, but is like the main window's.
+        # The frame of a window is unknown before the system shows it, but is like the main
+        # window's.
         frame = QRect(QPoint(), window.size() + main.frameSize() - main.size())
         frame.moveCenter(main.frameGeometry().center())
         x = max(area.left(), min(frame.x(), area.right() + 1 - frame.width()))

@@ -83,8 +83,8 @@ class PaneToast(Toast):
     def place(self) -> None:
         """Move the toast above the composer and its cards, or to the bottom in an empty chat.
 
-        The buttons of the cards stay free. In a low window the toast covers the upper cards. Without
-        cards it covers the jump button, if that lies on the text, as a whole.
+        The buttons of the cards stay free. In a low window the toast covers the upper cards.
+        Without cards it covers the jump button, if that lies on the text, as a whole.
         """
         pane = self._pane
         self.setFixedWidth(min(Size.INSPECTOR + Size.SIDEBAR, pane.width() - Space.XXL))

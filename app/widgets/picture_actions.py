@@ -43,7 +43,8 @@ class PictureActions(QObject):
         window.show()
         picture = attachment.picture
         assert picture is not None
-        # Other files may be opened first, for minutes. The window shows the model's view until then.
+        # Other files may be opened first, for minutes. The window shows the model's view until
+        # then.
         self._pictures.read_whole(picture, picture.view)
         self._read_full(picture)
 

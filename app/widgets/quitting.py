@@ -46,8 +46,8 @@ class QuitGuard(QObject):
     def may_quit(self) -> bool:
         """Return True if the app may quit now.
 
-        If answers are being written or have not begun, or messages are being edited, or the settings
-        want it, return False and ask the user. The app quits when the user accepts.
+        If answers are being written or have not begun, or messages are being edited, or the
+        settings want it, return False and ask the user. The app quits when the user accepts.
         """
         is_asked = self._is_answering or self._edited_titles() or self._asks_always()
         may_quit = self._is_certain or not is_asked

@@ -58,8 +58,8 @@ class SettingsWindow(OwnWindow):
         self._group = QButtonGroup(self)
         self._row = QHBoxLayout()
         self._pages = QStackedWidget(self)
-        # Created before the tabs: else a new row of a folder would come after the fields in the order
-        # of Tab, because Qt does not move fields that pass their focus on.
+        # Created before the tabs: else a new row of a folder would come after the fields in the
+        # order of Tab, because Qt does not move fields that pass their focus on.
         self.models = ModelsPage(
             core.preferences,
             core.models,

@@ -1,8 +1,8 @@
 """Shows and hides the sidebar of a window. Main thread.
 
-The setting holds in a window with enough room. In a narrower window the sidebar is hidden until the user
-shows it, which does not change the setting. So the sidebar returns when the window gets wider or its text
-smaller.
+The setting holds in a window with enough room. In a narrower window the sidebar is hidden until the
+user shows it, which does not change the setting. So the sidebar returns when the window gets wider
+or its text smaller.
 """
 
 from __future__ import annotations

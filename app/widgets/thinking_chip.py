@@ -29,13 +29,13 @@ CHOICES: tuple[tuple[bool | None, str, str], ...] = (
 class ThinkingChip(Button):
     """A button with a menu: thinking by default, on or off.
 
-    For some models the menu also has: keep earlier thoughts. In a narrow place the chip has only the
-    text of the menu.
+    For some models the menu also has: keep earlier thoughts. In a narrow place the chip has only
+    the text of the menu.
     """
 
     changed = Signal(object)  # argument: a Setup
-    # The menu is shown. Argument: list of the other setups, each with a function that adds its cost to
-    # the text of its entry.
+    # The menu is shown. Argument: list of the other setups, each with a function that adds its cost
+    # to the text of its entry.
     opened = Signal(object)
 
     def __init__(self, parent: QWidget) -> None:

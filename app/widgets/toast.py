@@ -40,9 +40,9 @@ class Toast(QFrame):
     """A box that shows its newest message, hidden without messages.
 
     A message that is covered by a newer one before it could be read comes back afterwards, and so
-    does every problem, for the rest of its time. A message about the newest action does not: after the next action its text
-    may be untrue, and the Edit menu undoes earlier actions. A message about a place, such as a chat, is
-    on show only there.
+    does every problem, for the rest of its time. A message about the newest action does not: after
+    the next action its text may be untrue, and the Edit menu undoes earlier actions. A message
+    about a place, such as a chat, is on show only there.
     """
 
     presented = Signal()  # another message is on show
@@ -94,8 +94,8 @@ class Toast(QFrame):
     def warn(self, text: str, topic: str = "", *, place: object = None) -> None:
         """Show a problem for Millis.PROBLEM in the active window, or until the user closes it.
 
-        topic: the problem replaces an earlier one with the same topic and place, unless the topic is
-            empty.
+        topic: the problem replaces an earlier one with the same topic and place, unless the topic
+            is empty.
         """
         self._add(_ToastMessage(text, words.CLOSE, is_problem=True, topic=topic, place=place))
 

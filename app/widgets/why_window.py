@@ -85,8 +85,8 @@ class MessageLink(Button):
 class WhyWindow(OwnWindow):
     """The window, about one answer. It is not modal. It is created once, and closing only hides it.
 
-    Its content follows the settings of the chat, so advice that was taken disappears. An answer that
-    was deleted stays explained until the window is closed.
+    Its content follows the settings of the chat, so advice that was taken disappears. An answer
+    that was deleted stays explained until the window is closed.
     """
 
     def __init__(

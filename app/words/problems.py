@@ -157,7 +157,8 @@ def rescued(lost: str, *, garbled: int, changed: int, nameless: int, backup: str
     """Return what a rescue could not save, and where the damaged file is.
 
     lost: result of lost_messages() or lost_unknown(). garbled: number of messages with unreadable
-    characters. changed: number of messages whose text is not the one that was saved. backup: file name of the backup that added rows, or an empty string.
+    characters. changed: number of messages whose text is not the one that was saved. backup: file
+    name of the backup that added rows, or an empty string.
     """
     parts = [lost]
     if garbled:

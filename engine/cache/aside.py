@@ -1,8 +1,8 @@
 """The state that a side request computed, kept beside the tree for the request that continues its reply.
 
-A preview is such a side request. Its state is no part of the prefix cache, so keeping it evicts nothing. Once a
-request of the same conversation begins with the same tokens, the state is grafted into the tree, and the
-request restores it as any other. Engine thread only.
+A preview is such a side request. Its state is no part of the prefix cache, so keeping it evicts
+nothing. Once a request of the same conversation begins with the same tokens, the state is grafted
+into the tree, and the request restores it as any other. Engine thread only.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ class Aside:
     def reach(self, conversation_id: ConversationId, prompt_ids: Sequence[int]) -> int:
         """Return how many leading tokens of a prompt the kept state would restore. Nothing is changed.
 
-        The state of a side request that still runs counts, because its continuation ends and keeps it.
+        The state of a side request that still runs counts, because its continuation ends and keeps
+        it.
         """
         ends = [0]
         for lease in self._holdings.leases:
@@ -78,8 +79,8 @@ class Aside:
     ) -> list[Graft]:
         """Return the kept state that a prompt begins with, in the order of its tokens, and keep it no longer.
 
-        Empty if the prompt begins with none of it. Empty too, and the state is freed, if the budget has no
-        room for it, or if a part of the path before it was evicted.
+        Empty if the prompt begins with none of it. Empty too, and the state is freed, if the budget
+        has no room for it, or if a part of the path before it was evicted.
 
         make_room: function that evicts until a number of bytes fits into the budget.
         """
@@ -99,8 +100,8 @@ class Aside:
     def _beginning(self, prompt_ids: Sequence[int]) -> tuple[list[Graft], int]:
         """Return the grafts that a prompt begins with, and the position at which it leaves the next one.
 
-        The position is 0 if no part of the next one is of use. A preview that its request interrupts is
-        some tokens ahead of the words that the request begins with.
+        The position is 0 if no part of the next one is of use. A preview that its request
+        interrupts is some tokens ahead of the words that the request begins with.
         """
         agreed = common_prefix_len(self._grafts[-1].run.token_ids, prompt_ids)
         whole = [one for one in self._grafts if one.run.end <= agreed]

@@ -1,7 +1,7 @@
 """Audits of stored state: which resume point is due, and what an audit found. Engine thread only.
 
-AuditJob (checking/audit.py) recomputes the state. It calls `start` first. At the end it abandons the
-lease, and calls `record` unless the audit stopped without a result.
+AuditJob (checking/audit.py) recomputes the state. It calls `start` first. At the end it abandons
+the lease, and calls `record` unless the audit stopped without a result.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ the parked caches, and reports the changed nodes to the policy.
 Counting all held bytes visits every node. Therefore each count records the free room in the budget.
 All bytes are counted again only when requests have added more bytes than this room.
 
-If the model is divided into stages, each stage has a budget of its own. The stage with the least free
-room decides. The sizes of victims count the bytes of all stages, so evicting continues until every
-stage has room.
+If the model is divided into stages, each stage has a budget of its own. The stage with the least
+free room decides. The sizes of victims count the bytes of all stages, so evicting continues until
+every stage has room.
 """
 
 from __future__ import annotations
@@ -123,8 +123,8 @@ class Eviction:
         The first number is negative if a stage lacks room. The second one counts the bytes of all
         stages: evicting frees only a part of them on the stage that lacks room.
 
-        to_come: bytes of K/V that will be added to all stages together, besides the first buffers of
-            running requests.
+        to_come: bytes of K/V that will be added to all stages together, besides the first buffers
+            of running requests.
         """
         ledger, layout = self._holdings.ledger(), self._holdings.layout
         to_come += sum(
@@ -245,7 +245,8 @@ class Eviction:
         """Return the number of K/V bytes that are in memory twice.
 
         Each running request has copied K/V from tree nodes into its caches. When the first request
-        that uses a node ends, the node will reference its caches, and the node's arrays will be freed.
+        that uses a node ends, the node will reference its caches, and the node's arrays will be
+        freed.
         """
         copied = {
             node

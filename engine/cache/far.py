@@ -1,17 +1,17 @@
 """State of the same tokens that other processes hold: the seam for a model in several stages.
 
 If a model is divided by layers, the process with the prefix cache has the state of its own layers
-only. What it does to the state of a conversation, the other stages must do as well. The objects here
-stand for the arrays of all other stages together. On one machine there are none: a set of caches has
-an empty tuple of them, so nothing is done.
+only. What it does to the state of a conversation, the other stages must do as well. The objects
+here stand for the arrays of all other stages together. On one machine there are none: a set of
+caches has an empty tuple of them, so nothing is done.
 
     FarCaches   the live caches of one conversation (an item of the model's list of caches)
     FarGroup    the caches of several conversations that share a pass
     FarSpan     copied K/V of a range of tokens
     FarState    a snapshot
 
-The classes of engine/pipeline/far.py send commands to the other stages, which only carry them out. When
-one of these objects is freed, the arrays that it stands for are freed too.
+The classes of engine/pipeline/far.py send commands to the other stages, which only carry them out.
+When one of these objects is freed, the arrays that it stands for are freed too.
 
 This module imports no mlx. Engine thread only.
 """

@@ -76,8 +76,8 @@ class Lease:
     # Bytes of the K/V buffers that the first forward pass will allocate; 0 if there are buffers.
     first_buffers: int = 0
     reserved: int = 0  # number of tokens that the K/V buffers can hold without growing
-    # Number of leading tokens that need not be fed again after a crash: `restored`, or more if state was
-    # written to disk since.
+    # Number of leading tokens that need not be fed again after a crash: `restored`, or more if
+    # state was written to disk since.
     saved: int = 0
     saved_at: float = field(default_factory=time.monotonic)  # when `saved` got its value
 

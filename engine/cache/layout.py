@@ -33,8 +33,8 @@ class CacheList(Protocol):
 class KvLeaf(Protocol):
     """A cache of attention K/V. Its tensors are (B, H, tokens, D) and valid up to `offset`.
 
-    `keys` and `values` are None before the first token. In a quantised cache each of them is a tuple
-    of arrays: quantised values, scales and biases.
+    `keys` and `values` are None before the first token. In a quantised cache each of them is a
+    tuple of arrays: quantised values, scales and biases.
     """
 
     keys: object

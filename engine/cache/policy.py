@@ -25,8 +25,8 @@ class EvictLogits:
 class EvictSnapshot:
     """A victim of eviction: a node's snapshot.
 
-    The node's K/V is kept while a node below needs it, or while it lies in a parked cache. Otherwise
-    the node is removed too.
+    The node's K/V is kept while a node below needs it, or while it lies in a parked cache.
+    Otherwise the node is removed too.
     """
 
     node: KvNode
@@ -43,9 +43,9 @@ class EvictNode:
 class EvictHot:
     """A victim of eviction: a conversation's parked cache (live caches that no request uses).
 
-    If a node references K/V in this cache and is still useful, it gets a copy of the K/V. If another
-    parked cache holds the same tokens, the node references that cache instead. Nodes that are not
-    useful are removed.
+    If a node references K/V in this cache and is still useful, it gets a copy of the K/V. If
+    another parked cache holds the same tokens, the node references that cache instead. Nodes that
+    are not useful are removed.
     """
 
     hot: HotCache

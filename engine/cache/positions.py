@@ -1,8 +1,8 @@
 """The caches of one conversation, and the shift of its positions by pictures.
 
 A picture can take fewer positions than tokens (engine/picture_ids.py). The caches of a layer count
-tokens, so the position of the next token is this number plus the shift. The ids of the tokens give the
-shift, so it is not stored with cached state. Imports no mlx.
+tokens, so the position of the next token is this number plus the shift. The ids of the tokens give
+the shift, so it is not stored with cached state. Imports no mlx.
 """
 
 from __future__ import annotations

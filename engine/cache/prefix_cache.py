@@ -59,9 +59,10 @@ from engine.cleanup import undo_on_error
 from engine.errors import attempt
 from engine.types import ConversationId
 
-# A token id that no vocabulary contains. It stands for the unknown next token of a prompt. A match leaves
-# at least the last token of a prompt to feed, unless the logits after the prompt are stored. So a known
-# beginning of a prompt is matched with this token behind it: all of the beginning can then match.
+# A token id that no vocabulary contains. It stands for the unknown next token of a prompt. A match
+# leaves at least the last token of a prompt to feed, unless the logits after the prompt are stored.
+# So a known beginning of a prompt is matched with this token behind it: all of the beginning can
+# then match.
 ANOTHER_TOKEN = -1
 
 
@@ -70,8 +71,8 @@ class PrefixCache:
 
     Calls for one request: first acquire; then reserve_tokens and capture_snapshot while its tokens
     are fed, and publish_prompt if other requests wait for the prompt; at the end either publish or
-    abandon. A side request is always abandoned. Callers use the public parts directly: `holdings` to
-    read the data, `eviction`, `audits` and `aside`.
+    abandon. A side request is always abandoned. Callers use the public parts directly: `holdings`
+    to read the data, `eviction`, `audits` and `aside`.
     """
 
     def __init__(
@@ -280,8 +281,8 @@ class PrefixCache:
         """End a lease without publishing: park its caches with the restored tokens only.
 
         Called for side requests, audits and failed requests, even if publish has raised an error.
-        Caches that cannot be cut back to the restored tokens are removed. abandon adds no bytes, but
-        state that the lease had locked may have to be evicted now.
+        Caches that cannot be cut back to the restored tokens are removed. abandon adds no bytes,
+        but state that the lease had locked may have to be evicted now.
         """
         self.holdings.remove_lease(lease)
         if self.holdings.parked.get(lease.hot.conversation_id) is lease.hot:

@@ -142,7 +142,8 @@ class CoverageRanking:
         self._offers = _Offers()
         nodes = list(holdings.tree.nodes())
         self._find_points(nodes)
-        # Children before parents: of two offers with the same score, the older one is evicted first.
+        # Children before parents: of two offers with the same score, the older one is evicted
+        # first.
         for node in reversed(nodes):
             self._offers.replace(node, self._score_node(node))
         for hot in self._lent:

@@ -1,8 +1,9 @@
 """The steps that restore cached state into the live caches of a request. Engine thread only.
 
-A request takes over the live caches that the last request of its conversation left behind, the parked
-cache. Its tokens are compared with the match: the path in the radix tree that shares the most tokens
-with the prompt. Shared leading tokens stay in the cache. The rest of the match is copied from the tree.
+A request takes over the live caches that the last request of its conversation left behind, the
+parked cache. Its tokens are compared with the match: the path in the radix tree that shares the
+most tokens with the prompt. Shared leading tokens stay in the cache. The rest of the match is
+copied from the tree.
 
 PrefixCache.acquire calls the steps in this order:
 

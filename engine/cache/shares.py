@@ -1,7 +1,7 @@
 """The cached state in memory by conversation: its bytes, and how far a request could resume.
 
-Each byte of the ledger belongs to one conversation, to several conversations, or to none. `disk.shares` does
-the same for the records on disk.
+Each byte of the ledger belongs to one conversation, to several conversations, or to none.
+`disk.shares` does the same for the records on disk.
 """
 
 from __future__ import annotations

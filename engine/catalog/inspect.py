@@ -181,7 +181,8 @@ def _make_card(
     path: Path, source: ModelSource, config: ModelConfig, weights: Weights, problem: Problem | None
 ) -> ModelCard:
     sees = config.sees and weights.has_tower
-    # config.json does not always tell the type of numbers, and can name another than the files have.
+    # config.json does not always tell the type of numbers, and can name another than the files
+    # have.
     bits = _WIDE_BITS if config.bits >= _FULL_BITS and weights.is_wide else config.bits
     return ModelCard(
         path=path,

@@ -44,8 +44,8 @@ _LLAMA4_TOWER: Final = (
     "vision_output_dim",
 )
 _GEMMA3N_TOWER: Final = ("hidden_size", "vocab_offset", "vocab_size")
-# Types of models whose pictures are read exactly (tests/engine/vision), and the fields of vision_config
-# that must be there.
+# Types of models whose pictures are read exactly (tests/engine/vision), and the fields of
+# vision_config that must be there.
 SEEING_TYPES: Final[Mapping[str, tuple[str, ...]]] = {
     "gemma3": _TOWER,
     "gemma3n": _GEMMA3N_TOWER,
@@ -60,8 +60,8 @@ SEEING_TYPES: Final[Mapping[str, tuple[str, ...]]] = {
     "qwen3_vl": _QWEN_TOWER,
     "qwen3_vl_moe": _QWEN_TOWER,
 }
-# Fields with the token that a chat template writes in the place of a picture. Gemma's template writes the
-# token that begins a picture.
+# Fields with the token that a chat template writes in the place of a picture. Gemma's template
+# writes the token that begins a picture.
 _PICTURE_TOKEN_KEYS: Final = ("boi_token_index", "image_token_id", "image_token_index")
 _CONTEXT_KEYS: Final = (
     "max_position_embeddings",

@@ -1,7 +1,7 @@
 """Plan and carry out the removal of a model from this machine.
 
-Files and folders go to the Trash. Of a repository in the Hub's cache, the whole folder does, with all
-its revisions: repositories share no blobs. No connection is opened.
+Files and folders go to the Trash. Of a repository in the Hub's cache, the whole folder does, with
+all its revisions: repositories share no blobs. No connection is opened.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from engine.chat.prompt import TokenizedMessages
 from engine.errors import TemplateError
 from engine.types import Message, Picture
 
-# Tokens behind a tile of a picture, behind a row of tiles, and before the whole picture as a tile: of Llama 4,
-# whose chat template writes the last one in the place of a picture
+# Tokens behind a tile of a picture, behind a row of tiles, and before the whole picture as a tile:
+# of Llama 4, whose chat template writes the last one in the place of a picture
 TILE_TOKENS: Final = ("<|tile_x_separator|>", "<|tile_y_separator|>", "<|image|>")
 
 
@@ -70,9 +70,9 @@ class PlacedPictures:
     def add_template(self, tokens: TokenizedMessages, text: str) -> None:
         """Add text of the template, with the ids of a picture in the place of each placeholder.
 
-        There is a resume point before the first picture of a message and one behind each picture, so
-        that the question about a picture can change. If text follows the last one, the start of this
-        text is a resume point already.
+        There is a resume point before the first picture of a message and one behind each picture,
+        so that the question about a picture can change. If text follows the last one, the start of
+        this text is a resume point already.
 
         Raises:
             PictureError: the model accepts no picture of this form.

@@ -30,7 +30,8 @@ class Prompt:
     def followed_by(self, token_ids: Sequence[int]) -> Prompt:
         """Return the prompt with tokens of the reply appended and a resume point at its new end.
 
-        `PromptBuilder.build` calls this for a reply to continue. The runner calls it for a reply that has ended.
+        `PromptBuilder.build` calls this for a reply to continue. The runner calls it for a reply
+        that has ended.
         """
         all_ids = (*self.token_ids, *token_ids)
         end = ResumePoint(len(all_ids), PointKind.PROMPT)

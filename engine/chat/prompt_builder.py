@@ -7,9 +7,10 @@ then feed this part early. Each call gets the whole list of messages, and encode
 new: while the model is loaded, the tokenizer and the encoder keep the token ids of text that they
 have seen, in caches of limited size. A prompt is built in three steps:
 
-1. `ChatTemplate.segments` renders the chat template and divides the text into segments. A segment is
-   text of the template or text of one message. Control tokens such as <|im_start|> are recognised
-   only in text of the template, so that text typed by users never becomes a control token.
+1. `ChatTemplate.segments` renders the chat template and divides the text into segments. A segment
+   is text of the template or text of one message. Control tokens such as <|im_start|> are
+   recognised only in text of the template, so that text typed by users never becomes a control
+   token.
 2. `MessageEncoder` encodes the segments. Earlier replies get the token ids that the model produced.
 3. `build` adds resume points. A resume point is a position n in the prompt. A later request is
    likely to begin with the tokens [0, n), so the state after these tokens is worth keeping. The
@@ -288,8 +289,8 @@ class PromptBuilder:
         The last word is left out, because it may be unfinished. If typing can change all tokens of
         the draft, the prompt ends where the draft's text begins.
         """
-        # Divide the draft into its parts, `settled`, which typing is not expected to change, and the
-        # rest: the last word and the blanks before it.
+        # Divide the draft into its parts, `settled`, which typing is not expected to change, and
+        # the rest: the last word and the blanks before it.
         draft = messages[-1]
         parts = draft.content[: draft.part_ends[-1] if draft.part_ends else 0]
         typed = draft.content[len(parts) :].rstrip()
@@ -329,7 +330,8 @@ class PromptBuilder:
         markers = self.tokenizer.markers
         if not markers.think_start:
             return False
-        # A template that opens or skips reasoning writes the markers in the last tokens of a prompt.
+        # A template that opens or skips reasoning writes the markers in the last tokens of a
+        # prompt.
         tail = tuple(token_ids[-16:])
         return _find_last(tail, markers.think_start) > _find_last(tail, markers.think_end)
 

@@ -1,17 +1,18 @@
 """Quote the texts of tools and tool calls, so that no control token is recognised in them.
 
-A chat template writes the tools of a request and the calls of earlier messages into its own text, in
-which control tokens are recognised. But a client wrote their texts. The spelling of a control token may
-be in one text, or the template may complete it: "<", a key of the arguments, ">".
+A chat template writes the tools of a request and the calls of earlier messages into its own text,
+in which control tokens are recognised. But a client wrote their texts. The spelling of a control
+token may be in one text, or the template may complete it: "<", a key of the arguments, ">".
 
-So each of these texts is put between two characters from Unicode's private-use area before the template
-gets it. The characters occur in no text of the request. In the output, all text between them is
+So each of these texts is put between two characters from Unicode's private-use area before the
+template gets it. The characters occur in no text of the request. In the output, all text between
+them is
 quoted: `Quotes.divide` cuts the segments of the template there, and `Quotes.remove` takes only the
 characters away. Words such as "properties" and types such as "string" are not quoted, because
 templates look for them.
 
-Callers: ChatTemplate (template.py) quotes the messages and tools of each prompt. checking/prompts.py
-replaces the same texts by placeholders.
+Callers: ChatTemplate (template.py) quotes the messages and tools of each prompt.
+checking/prompts.py replaces the same texts by placeholders.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from engine.chat.segments import Segment, escapes, free_characters, texts_of
 from engine.errors import ToolsError
 from engine.types import Message, Role, ToolCall
 
-# Keys of OpenAI's API and of JSON schemas, and the values of the key "type": templates look for them.
+# Keys of OpenAI's API and of JSON schemas, and the values of the key "type": templates look for
+# them.
 _KEYS = frozenset(
     """type function name description parameters properties required items enum anyOf oneOf allOf not const
     default format title additionalProperties strict nullable return returns response examples pattern
@@ -63,7 +65,8 @@ class Quotes:
         """Quote the texts of tools and of the calls in messages.
 
         Raises:
-            ToolsError: the tools or the arguments of a call do not have the form that they must have.
+            ToolsError: the tools or the arguments of a call do not have the form that they must
+                have.
         """
         if not tools and not any(m.calls or m.tool_name for m in messages):
             return cls(tuple(messages), [], Counter(), "", "")
@@ -100,7 +103,8 @@ class Quotes:
     def divide(self, segments: Sequence[Segment]) -> list[Segment]:
         """Cut the template's text in segments before and after each quoted text.
 
-        Text of a call belongs to the message of the call, and so does the template's text before it.
+        Text of a call belongs to the message of the call, and so does the template's text before
+        it.
 
         Raises:
             ToolsError: as in `remove`.
@@ -243,7 +247,8 @@ def _parsed(text: str, refusal: str) -> object:
     """Return a value of JSON.
 
     Raises:
-        ToolsError: the text is not JSON, for which `refusal` is the sentence, or is nested too deeply.
+        ToolsError: the text is not JSON, for which `refusal` is the sentence, or is nested too
+            deeply.
     """
     try:
         parsed: object = json.loads(text)

@@ -1,8 +1,8 @@
 """Token ids of replies that the engine knows only as text.
 
-The model draws the ids of a reply, and they are stored with it. These functions make the ids of a reply
-without stored ids: the forced reply of a test, a reply of another model that is continued, and the
-placeholder for a reply that is not known yet.
+The model draws the ids of a reply, and they are stored with it. These functions make the ids of a
+reply without stored ids: the forced reply of a test, a reply of another model that is continued,
+and the placeholder for a reply that is not known yet.
 """
 
 from __future__ import annotations

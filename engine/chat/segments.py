@@ -28,8 +28,9 @@ from itertools import islice
 from engine.errors import TemplateError
 from engine.types import Message, Role
 
-# Largest number of characters that a template may add, at all, for each message, and for each character
-# of tools and calls. The largest known template adds 2,000 and 150, and indents the tools.
+# Largest number of characters that a template may add, at all, for each message, and for each
+# character of tools and calls. The largest known template adds 2,000 and 150, and indents the
+# tools.
 _MAX_LITERAL = 100_000
 _MAX_LITERAL_OF_MESSAGE = 1_000
 _MAX_LITERAL_OF_TOOLS = 10

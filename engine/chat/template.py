@@ -1,9 +1,10 @@
 """A model's chat template: its options for reasoning, its tools, and how it gets replies that it would refuse.
 
-Callers: PromptBuilder (prompt_builder.py) calls `ChatTemplate.segments` for every prompt that it builds.
-checking/prompts.py calls `ChatTemplate.render`, to check a prompt without the code that built it.
-models/loader.py reads `can_keep_thinking` and `can_use_tools` once, when it loads a model. Nothing is kept
-between two calls, except the name of the template's option that keeps reasoning.
+Callers: PromptBuilder (prompt_builder.py) calls `ChatTemplate.segments` for every prompt that it
+builds. checking/prompts.py calls `ChatTemplate.render`, to check a prompt without the code that
+built it. models/loader.py reads `can_keep_thinking` and `can_use_tools` once, when it loads a
+model. Nothing is kept between two calls, except the name of the template's option that keeps
+reasoning.
 
 segments.py runs the template and divides its output. Use this module on the engine thread.
 """

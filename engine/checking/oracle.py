@@ -10,8 +10,8 @@ empty caches and feeds the whole prompt to the model in one pass, then one outpu
 - It compares the logits with those of a replay of the engine's own passes (replay.py).
 
 `rejoinder bench script --check` and the tests send a Verify command. Records.verify (records.py)
-then calls `check` on the request's LogitsRecord. `check` changes no state of the engine. It only measures
-and compares: the sender of the command judges the CheckResult. Use on the engine thread.
+then calls `check` on the request's LogitsRecord. `check` changes no state of the engine. It only
+measures and compares: the sender of the command judges the CheckResult. Use on the engine thread.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class LogitsRecord:
     """The tokens that a finished request fed and drew, and the logits of each draw.
 
     Records.keep (records.py) creates it when a request with record_logits ends. It is kept until
-    its Verify command arrives, the model is unloaded or 64 newer records are made. It is large: `rows` has one
-    number per token of the vocabulary for each output token.
+    its Verify command arrives, the model is unloaded or 64 newer records are made. It is large:
+    `rows` has one number per token of the vocabulary for each output token.
     """
 
     # All tokens that are in the request's caches when it ends, and the passes that fed them.

@@ -1,8 +1,8 @@
 """Read a GGUF file (version 2 or 3): metadata and tensors.
 
-A model may be divided into several files. A file is mapped into memory, and tensors are views of the mapping. Tensors are not converted:
-only their sizes are computed and checked. A broken or malicious file raises GgufError and no other
-error. Call on any thread.
+A model may be divided into several files. A file is mapped into memory, and tensors are views of
+the mapping. Tensors are not converted: only their sizes are computed and checked. A broken or
+malicious file raises GgufError and no other error. Call on any thread.
 """
 
 from __future__ import annotations

@@ -74,8 +74,8 @@ class Grammar:
             token_ids: all token ids of the answer so far.
 
         Returns:
-            One byte for each logit, 0 if the token may not follow. Tokens that end a reply may follow
-            a complete answer.
+            One byte for each logit, 0 if the token may not follow. Tokens that end a reply may
+            follow a complete answer.
 
         Raises:
             AnswerFormatError: the answer so far is not in the grammar, or the limits are exceeded.

@@ -17,8 +17,8 @@ from engine.errors import AnswerFormatError
 from engine.types import AnswerFormat
 
 _Json = Mapping[str, object]
-# Most characters of all rules. The definitions of a schema are repeated for each argument in XML, so
-# that 2 MB of schemas could become 10 GB of rules.
+# Most characters of all rules. The definitions of a schema are repeated for each argument in XML,
+# so that 2 MB of schemas could become 10 GB of rules.
 _MAX_LEN = 8_000_000
 # Blanks only where a reader expects them. Otherwise a model could write blanks without end.
 _JSON_OPTIONS = {"whitespace_flexible": False, "item_separator": ", ?", "key_separator": ": ?"}
@@ -51,7 +51,8 @@ def grammar_text(answer: AnswerFormat, tools: str, syntax: CallSyntax) -> str:
         syntax: the form of the model's calls.
 
     Raises:
-        AnswerFormatError: no grammar is known for the calls of this model, or a function is missing.
+        AnswerFormatError: no grammar is known for the calls of this model, or a function is
+            missing.
     """
     rules = _Rules()
     kinds: list[str] = []
@@ -169,7 +170,8 @@ def _xml_start(element: str, name: str) -> str:
     """Return the start of an element as a text in the language of llguidance.
 
     Raises:
-        AnswerFormatError: the parser (mlx_lm.tool_parsers.qwen3_coder) would not read the name as a whole.
+        AnswerFormatError: the parser (mlx_lm.tool_parsers.qwen3_coder) would not read the name as a
+            whole.
     """
     if not name or any(char.isspace() or char in "<>" for char in name):
         raise AnswerFormatError(f"This model cannot write the name {json.dumps(name)} in a call.")
@@ -209,7 +211,8 @@ def _xml_kind(rules: _Rules, schema: _Json, parameters: _Json) -> str:
 def _alternatives(schema: object, parameters: _Json) -> Iterator[_Json]:
     """Yield the schemas of which a value must match one. References to definitions are followed.
 
-    Each reference is followed once. Otherwise a few definitions could stand for millions of schemas.
+    Each reference is followed once. Otherwise a few definitions could stand for millions of
+    schemas.
     """
     waiting, seen = [schema], set[str]()
     while waiting:

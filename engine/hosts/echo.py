@@ -1,8 +1,8 @@
 """The round trip and the speed of the link between two hosts, measured over one TCP connection.
 
-A stage listens on one of its addresses for a few seconds, accepts one connection that begins with the
-expected secret, and sends back what it receives. It counts what follows the secret's echoes: single
-bytes come back at once, and the end of a long block is confirmed by one byte.
+A stage listens on one of its addresses for a few seconds, accepts one connection that begins with
+the expected secret, and sends back what it receives. It counts what follows the secret's echoes:
+single bytes come back at once, and the end of a long block is confirmed by one byte.
 """
 
 from __future__ import annotations

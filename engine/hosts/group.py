@@ -160,7 +160,8 @@ class Group:
             stage.heard = time.monotonic()
             self._selector.register(stage.output, selectors.EVENT_READ, stage)
             stage.order(LineKind.SETUP, ips=host.ips, config=encode(self._config))
-            # Rank 0 has its own descriptor. With another one here, its end would not close the pair.
+            # Rank 0 has its own descriptor. With another one here, its end would not close the
+            # pair.
             self._far_end.close()
         return None
 

@@ -3,8 +3,8 @@
     [{"ssh": "studio", "ips": ["192.168.1.2"]}, ...]
     {"backend": "ring", "hosts": [...]}                 as mlx.distributed_config writes it
 
-The order of the file is the order of the ranks. Rank 0 has the last layers and answers, so the first
-host must be this machine.
+The order of the file is the order of the ranks. Rank 0 has the last layers and answers, so the
+first host must be this machine.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ MAX_HOSTS = 16
 _MAX_ADDRESSES = 16  # of one host: a cable each
 _MAX_SETTINGS = 64
 _MAX_FILE_BYTES = 1_000_000
-# A name goes to ssh: USER@HOST. No letter of it means anything to a shell, and no name is an option.
+# A name goes to ssh: USER@HOST. No letter of it means anything to a shell, and no name is an
+# option.
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _HOST = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,252}")
 _ZONE = re.compile(r"[A-Za-z0-9_.-]{1,32}")  # of an address of one link: the en0 in fe80::1%en0

@@ -4,10 +4,11 @@
     StagedEngine.send(command)  --socket-->   EngineCore
     on_event(event)             <--socket--   and the other stages behind it
 
-A LoadModel command starts the stages (group.py). Any fault ends them all. Every open request and the
-model then fail with one sentence, and the next LoadModel command starts new stages. Stages that no
-request needed for long are ended too (Wanted.unload_after_s), and the next request starts them again. This process
-imports no mlx: a lost connection of mlx.distributed can block a thread for good.
+A LoadModel command starts the stages (group.py). Any fault ends them all. Every open request and
+the model then fail with one sentence, and the next LoadModel command starts new stages. Stages that
+no request needed for long are ended too (Wanted.unload_after_s), and the next request starts them
+again. This process imports no mlx: a lost connection of mlx.distributed can block a thread for
+good.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The engine of the app: in a thread of this process, or in stages on several Macs.
 
 `use_hosts` replaces one by the other. The old engine cuts its requests off, which finish with their
-text so far. Commands that arrive meanwhile wait for the new engine, which gets the settings of the old.
+text so far. Commands that arrive meanwhile wait for the new engine, which gets the settings of the
+old.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Commands and events as JSON, for the socket between the app and the stage of rank 0.
 
-The values are frozen dataclasses of plain fields (engine/events.py). Each becomes an object with the
-name of its class and its fields, and decoding follows the types of the fields. Unlike pickle, JSON
-cannot make any other object, so a damaged stream can only fail.
+The values are frozen dataclasses of plain fields (engine/events.py). Each becomes an object with
+the name of its class and its fields, and decoding follows the types of the fields. Unlike pickle,
+JSON cannot make any other object, so a damaged stream can only fail.
 """
 
 from __future__ import annotations

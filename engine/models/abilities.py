@@ -1,13 +1,13 @@
 """The abilities of models: what test passes find out about a model, and the records of it.
 
-Before the first request, probe.py tests what correctness needs: a model continues from restored state
-as from its own, or it is refused. FasterWays are operations that only save time. They are tested in
-idle time (WaysTest), and not used before.
+Before the first request, probe.py tests what correctness needs: a model continues from restored
+state as from its own, or it is refused. FasterWays are operations that only save time. They are
+tested in idle time (WaysTest), and not used before.
 
 The results depend only on the model's architecture and on the versions of the libraries, not on the
 values of the weights. So they are recorded under a key of all that they depend on: in the process,
-and in a folder if there is one. A model that is known is ready without a test pass. Use on the engine
-thread.
+and in a folder if there is one. A model that is known is ready without a test pass. Use on the
+engine thread.
 """
 
 from __future__ import annotations
@@ -173,7 +173,8 @@ def _ways_test(adapter: ModelAdapter, others: Sequence[StageMemory]) -> Steps[Fa
     return FasterWays(can_merge=can_merge, rewinding=rewinding, can_merge_drafts=merges_drafts)
 
 
-# The form of a record: JSON with a digest of its other fields, which a damaged record does not have.
+# The form of a record: JSON with a digest of its other fields, which a damaged record does not
+# have.
 
 
 def _content(abilities: Abilities, key: str) -> bytes:

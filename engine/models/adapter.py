@@ -154,8 +154,8 @@ class ModelAdapter:
         seconds: longest time to wait for its file.
 
         Returns:
-            Lazy arrays, each of which depends only on those before it. () if there is no picture. None
-            if its file is not read yet.
+            Lazy arrays, each of which depends only on those before it. () if there is no picture.
+            None if its file is not read yet.
 
         Raises:
             PictureError: as in `feed`.

@@ -43,15 +43,16 @@ class Watched:
     """The parts of passes: lazy arrays, each of which depends only on those before it."""
 
     def __init__(self) -> None:
-        # Key: id() of a layer's cache. Value: the results of attention in the newest pass, one per block, of
-        # shape (B, H, block, D). If several layers share a cache, those of the first layer.
+        # Key: id() of a layer's cache. Value: the results of attention in the newest pass, one per
+        # block, of shape (B, H, block, D). If several layers share a cache, those of the first
+        # layer.
         self.blocks: dict[int, list[mx.array]] = {}
         self._earlier: list[list[mx.array]] = []  # parts of the passes before the newest
 
     def begin_pass(self, caches: Sequence[object]) -> None:
         """Begin another pass over the same caches."""
-        # A cache assigns to slices of its arrays, which then are those of the next pass. stop_gradient
-        # returns another object for an array of this pass.
+        # A cache assigns to slices of its arrays, which then are those of the next pass.
+        # stop_gradient returns another object for an array of this pass.
         self._earlier += [[mx.stop_gradient(x) for x in part] for part in self._newest(caches)]
         self.blocks = {}
 

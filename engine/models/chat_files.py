@@ -1,7 +1,8 @@
 """Read what a model folder has for chats beside the weights: the tokenizer and the chat template.
 
 Reading them takes up to two seconds for a large vocabulary, so loader.py does it on another thread,
-while the engine thread reads the weights. No mlx call is made here. Code in the folder is never run.
+while the engine thread reads the weights. No mlx call is made here. Code in the folder is never
+run.
 """
 
 # mlx-lm and transformers have few type annotations.
@@ -165,8 +166,8 @@ def _load_tokenizer(path: Path) -> TokenizerWrapper:
 def _end_ids(path: Path) -> list[int] | None:
     """Return the ids of the end tokens, or None if only the tokenizer's end token is known.
 
-    mlx-lm puts the field of generation_config.json in the place of that in config.json. A value that
-    is no number, such as "</s>", is ignored.
+    mlx-lm puts the field of generation_config.json in the place of that in config.json. A value
+    that is no number, such as "</s>", is ignored.
     """
     for value in (
         load_config(path).get("eos_token_id"),

@@ -3,11 +3,12 @@
 Speculative decoding feeds several tokens of a reply in one pass and removes those that the model
 does not confirm (rewinding.py). `rewinding_test` tests this with one conversation, and
 `merged_drafts_test` with several conversations in one pass. abilities.py runs both in idle time on
-the engine thread, one step after the other. A model that fails a test answers without speculation. The tests copy caches, and those of
-other stages cannot be copied, so neither test is made on a model in stages.
+the engine thread, one step after the other. A model that fails a test answers without speculation.
+The tests copy caches, and those of other stages cannot be copied, so neither test is made on a
+model in stages.
 
-Some models of mlx-lm let the tokens of a longer pass see more of a sliding window than a token of its
-own pass. Drafts would then change the reply. `_windows_are_fixed` finds these models.
+Some models of mlx-lm let the tokens of a longer pass see more of a sliding window than a token of
+its own pass. Drafts would then change the reply. `_windows_are_fixed` finds these models.
 """
 
 # mlx-lm's cache classes have no type annotations.

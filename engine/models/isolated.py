@@ -26,8 +26,8 @@ from engine.worker.process import WorkerEndedError, WorkerError, shared_worker
 # sensible template or tokenizer takes: 1e-6 s for each character to encode.
 _CALL_S = 4.0
 _CHARACTER_S = 1e-5
-# Characters of a text from which the text is to blame, and not the tokenizer, if a limit is exceeded.
-# Encoding takes about 200 bytes a character.
+# Characters of a text from which the text is to blame, and not the tokenizer, if a limit is
+# exceeded. Encoding takes about 200 bytes a character.
 _LONG_TEXT = 1_000_000
 # Most characters of a tool call and the tools of its request. A model writes 100,000 in hours.
 _MAX_CALL_LEN = 4_000_000

@@ -1,10 +1,10 @@
 """Load a model folder: weights, tokenizer, chat template and default settings.
 
 `load_model` runs once each time the engine switches to another model. mlx-lm reads the weights.
-Unless the model was tested before (abilities.py), probe.py feeds it a few tokens, to test whether the
-state of the model's caches can be restored. If a restored state gives other results, `load_model`
-refuses the model. Otherwise, it returns a `LoadedModel`, which contains everything that requests need. Code in the model folder is
-never run. Use on the engine thread.
+Unless the model was tested before (abilities.py), probe.py feeds it a few tokens, to test whether
+the state of the model's caches can be restored. If a restored state gives other results,
+`load_model` refuses the model. Otherwise, it returns a `LoadedModel`, which contains everything
+that requests need. Code in the model folder is never run. Use on the engine thread.
 """
 
 # mlx-lm, mlx.nn and mlx.utils have few type annotations. All untyped calls that load a model are in
@@ -122,7 +122,8 @@ def load_model(  # noqa: PLR0913 (settings with defaults)
         context_len: highest number of tokens in prompt and reply together. None, or a number above
             the model's own limit: the model's own limit.
         opener: the way in which the weights are loaded.
-        records: the abilities of models that were tested before. A model in them is not tested again.
+        records: the abilities of models that were tested before. A model in them is not tested
+        again.
         picture_folder: the folder with the files of pictures.
 
     Raises:

@@ -1,9 +1,9 @@
 """The program that measures the memory of a model by the shapes of its arrays.
 
 mlx-lm builds the model, and a few tokens go through it, but nothing is evaluated: MLX's arrays know
-their shapes and number types before they are computed. So no weight is read, and a model of any size
-takes a few megabytes and less than a second. The numbers equal those of a loaded model, for the
-same classes and the same caches are measured.
+their shapes and number types before they are computed. So no weight is read, and a model of any
+size takes a few megabytes and less than a second. The numbers equal those of a loaded model, for
+the same classes and the same caches are measured.
 
 `engine/fitting.py` sends the calls. This is a process of its own, because config.json decides how
 many objects mlx-lm makes, and of which size: the process is ended at a limit of time or memory.

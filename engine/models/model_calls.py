@@ -1,7 +1,7 @@
 """Parse the tool calls that a model writes, with the parsers of mlx-lm, in the worker process.
 
-The parsers are modules without mlx. But the package mlx_lm imports mlx, which the worker process must
-not load, so the package itself is never run.
+The parsers are modules without mlx. But the package mlx_lm imports mlx, which the worker process
+must not load, so the package itself is never run.
 """
 
 from __future__ import annotations

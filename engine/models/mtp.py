@@ -16,9 +16,10 @@ section 2.2). So it can draft the next tokens of a reply:
   zeros and never attended to.
 - The hidden state after the last token is state of a fixed size, like that of a recurrent layer.
 
-So the cache restores, copies, evicts, stores and audits the state of the head like that of any layer,
-and a restored conversation can draft at once. A pass over tokens computes only the K/V of the head:
-the rest of the head runs for drafts alone. The head never changes the logits of its model.
+So the cache restores, copies, evicts, stores and audits the state of the head like that of any
+layer, and a restored conversation can draft at once. A pass over tokens computes only the K/V of
+the head: the rest of the head runs for drafts alone. The head never changes the logits of its
+model.
 
 engine/models/mtp_files.py finds and loads the weights. Use on the engine thread.
 """

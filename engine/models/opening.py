@@ -1,7 +1,7 @@
 """Read the weights of a model into memory: the whole model, or one stage of it.
 
-loader.py tests what is opened here and makes a LoadedModel of it. engine/pipeline/last_stage.py has the
-opener of a model whose other layers are in other processes. Use on the engine thread.
+loader.py tests what is opened here and makes a LoadedModel of it. engine/pipeline/last_stage.py has
+the opener of a model whose other layers are in other processes. Use on the engine thread.
 """
 
 # mlx.nn and mlx.utils have few type annotations.

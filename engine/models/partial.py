@@ -1,8 +1,9 @@
 """Load a model folder of which only some weights are needed, and find out which.
 
-The weights are lazy, and only those that are evaluated are read from disk. Weight files without needed
-tensors may be missing: mlx-lm then keeps random numbers in their place, which are never evaluated.
-`used_arrays` finds the parameters that given results depend on. Use on the engine thread.
+The weights are lazy, and only those that are evaluated are read from disk. Weight files without
+needed tensors may be missing: mlx-lm then keeps random numbers in their place, which are never
+evaluated. `used_arrays` finds the parameters that given results depend on. Use on the engine
+thread.
 """
 
 # mlx-lm, mlx.nn and mlx.utils have few type annotations.

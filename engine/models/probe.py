@@ -5,9 +5,9 @@ models give wrong results after these operations, and no list of such models exi
 each operation once with a few tokens, and compares the logits before and after. If the logits
 differ, the model is refused.
 
-`merging_test` tests whether several conversations can share a forward pass. `find_quantisation` tests
-which caches can store quantised K/V. abilities.py and opening.py call these functions on the engine
-thread.
+`merging_test` tests whether several conversations can share a forward pass. `find_quantisation`
+tests which caches can store quantised K/V. abilities.py and opening.py call these functions on the
+engine thread.
 """
 
 from __future__ import annotations

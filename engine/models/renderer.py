@@ -81,8 +81,8 @@ def _guarded(run: Callable[[list[Row]], str], messages: Sequence[Message]) -> st
     calls = [call for message in messages for call in message.calls]
     shown = [str(json.loads(call.arguments)) for call in calls]
     refusal = ""
-    # Most templates expect the arguments of a call as a mapping. The others raise an error, or write
-    # the mapping in the form of Python.
+    # Most templates expect the arguments of a call as a mapping. The others raise an error, or
+    # write the mapping in the form of Python.
     for is_text in (False, True) if calls else (False,):
         try:
             text = run(_rows(messages, is_text=is_text))

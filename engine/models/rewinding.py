@@ -11,7 +11,8 @@ K/V are cut. A recurrent state cannot be cut, so it is computed once more, for t
   window of a convolution is a slice of the convolution's noted input.
 
 The rotating window of a sliding attention layer cannot be cut either. A pass of several tokens
-replaces its arrays, so `WindowBefore` keeps the old ones, and appends the kept tokens to them again.
+replaces its arrays, so `WindowBefore` keeps the old ones, and appends the kept tokens to them
+again.
 
 Neither runs a layer of the model again. The states do not depend on the removed tokens: another
 draft of the same length leaves the same bits. `find_rewinding` tests this once when a model is

@@ -167,8 +167,8 @@ class _Pass:
     def __init__(self, pass_len: int, rows: Sequence[Sequence[object]]) -> None:
         self.pass_len = pass_len
         self.recorded = Recording()
-        # Rotating windows of each row before the pass. A pass of one token writes into the arrays of
-        # a window, so nothing may reference them.
+        # Rotating windows of each row before the pass. A pass of one token writes into the arrays
+        # of a window, so nothing may reference them.
         self._windows = [
             [WindowBefore(window) for window in windows_of(caches)] if pass_len > 1 else []
             for caches in rows
@@ -242,7 +242,8 @@ class MergedRows:
         for attention in self._attentions:
             attention.before = [leaf.offset for leaf in attention.leaves]
         self._pass = _Pass(max(row.size for row in token_ids), self._rows)
-        # Short rows are padded at their end. The K/V and states of the padding are removed by `keep`.
+        # Short rows are padded at their end. The K/V and states of the padding are removed by
+        # `keep`.
         padded = mx.stack([_padded(row, self._pass.pass_len) for row in token_ids])
         with undo_on_error(self._put_back), self._pass.recording() as self._pass.recorded:
             logits = adapter.run(padded, self._caches)  # shape (B, L, V)

@@ -101,8 +101,8 @@ def _read_tokenizer(path: str) -> None:
     """Read a tokenizer.json, which may be endless or wrong in any way.
 
     Raises:
-        TokenizerError: tokenizers cannot read the file, a part of it is too large, or its decoder may
-            never end. The app reads the file again and decodes in its own process.
+        TokenizerError: tokenizers cannot read the file, a part of it is too large, or its decoder
+            may never end. The app reads the file again and decodes in its own process.
     """
     try:
         tokenizer = Tokenizer.from_file(path)

@@ -1,8 +1,8 @@
 """The types of models that are exact when they are divided into stages.
 
-A type is listed if every cut that the trace allows gives the same bits as the whole model, and if it
-can be cut at least once. Names are those of mlx-lm's modules. `python -m tests.architectures` checks
-every type (column "over two stages"), and a test compares this list with the table.
+A type is listed if every cut that the trace allows gives the same bits as the whole model, and if
+it can be cut at least once. Names are those of mlx-lm's modules. `python -m tests.architectures`
+checks every type (column "over two stages"), and a test compares this list with the table.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Rank 0's objects for the state of the followers: each is a number, and a record of its size.
 
-The objects send commands through the relay. A freed object sends a command that frees its arrays. The
-sizes of K/V are computed here: all K/V leaves of a conversation have the same capacity, which follows
-from the same rules as the buffers of kv.py and of mlx-lm.
+The objects send commands through the relay. A freed object sends a command that frees its arrays.
+The sizes of K/V are computed here: all K/V leaves of a conversation have the same capacity, which
+follows from the same rules as the buffers of kv.py and of mlx-lm.
 """
 
 from __future__ import annotations

@@ -95,8 +95,8 @@ class _Rehearsal(ModelAdapter):
         received = [
             mx.broadcast_to(array, (num_rows, num_tokens, *array.shape[2:])) for array in row
         ]
-        # Give the caches of skipped layers the number of tokens of a row, as a real pass does. Masks are
-        # made from these caches, and a mask may not support rows of different lengths.
+        # Give the caches of skipped layers the number of tokens of a row, as a real pass does.
+        # Masks are made from these caches, and a mask may not support rows of different lengths.
         counts = (getattr(leaf, "offset", None) for leaf in leaves_of(caches))
         num_tokens = next((count for count in counts if count is not None), 0)
         return self._part.pass_through(input_ids, caches, received, num_tokens)[1][0]

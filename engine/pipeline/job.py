@@ -7,9 +7,9 @@ the process sets MLX_RANK and MLX_HOSTFILE (and, for JACCL, its variables) befor
     run_stage(job, host)                              a follower: ranks 1 to n-1   (run.py)
     run_stage(job, host, engine=EngineEnds(...))      rank 0
 
-`run_stage` returns after a Shutdown command (rank 0), or when rank 0 has ended the group (others). It
-must be called on the thread that makes all mlx calls of the process. An error that leaves it means
-that the process must end: a group of mlx.distributed cannot be used after its first error.
+`run_stage` returns after a Shutdown command (rank 0), or when rank 0 has ended the group (others).
+It must be called on the thread that makes all mlx calls of the process. An error that leaves it
+means that the process must end: a group of mlx.distributed cannot be used after its first error.
 """
 
 from __future__ import annotations

@@ -19,9 +19,9 @@ from engine.pipeline.messages import Encoded, Expected, StageMessage, required_b
 class GroupLine:
     """The connection to the neighbours in a group of mlx.distributed.
 
-    What is sent must be evaluated before, and what is received is evaluated at once: a transfer in one
-    graph with computation would let a GPU wait, and macOS ends work that waits for long. Transfers are
-    evaluated one by one, because those of one evaluation arrive in any order.
+    What is sent must be evaluated before, and what is received is evaluated at once: a transfer in
+    one graph with computation would let a GPU wait, and macOS ends work that waits for long.
+    Transfers are evaluated one by one, because those of one evaluation arrive in any order.
     """
 
     def __init__(self, group: Any) -> None:

@@ -1,14 +1,14 @@
 """The message that goes round the stages: commands, token ids, reports, and arrays.
 
 Rank 0 sends a message to rank n-1. Each follower carries out the commands, runs its layers if the
-message has a pass, adds its report, and sends the message on to the next lower rank. What comes back
-to rank 0 are the reports and the arrays that its first own layer takes.
+message has a pass, adds its report, and sends the message on to the next lower rank. What comes
+back to rank 0 are the reports and the arrays that its first own layer takes.
 
-In the pass of a picture, the message to rank n-1 has the embeddings of the picture. Each stage gets its
-rows and columns, and features if one of its layers or a later one adds them.
+In the pass of a picture, the message to rank n-1 has the embeddings of the picture. Each stage gets
+its rows and columns, and features if one of its layers or a later one adds them.
 
-A stage does not trust the sizes that another one states: it compares them with those that the pass must
-have before it reserves memory for them.
+A stage does not trust the sizes that another one states: it compares them with those that the pass
+must have before it reserves memory for them.
 
 The commands are lists whose first item is an Op. Numbers stand for live caches, spans, states and
 groups; rank 0 gives each object a number of its own.
@@ -56,7 +56,8 @@ def _name(dtype: mx.Dtype) -> str:
     return str(dtype).rpartition(".")[2]
 
 
-# Highest number of bytes of a message without its arrays. The ids of a picture of 6,000 tokens take 20 kB.
+# Highest number of bytes of a message without its arrays. The ids of a picture of 6,000 tokens take
+# 20 kB.
 MAX_BYTES: Final = 64 << 20
 _FLOATS: Final = (mx.float32, mx.bfloat16, mx.float16)
 _DTYPES: Final[Mapping[str, mx.Dtype]] = {
@@ -97,7 +98,8 @@ class ArrayForm(NamedTuple):
         return self.shape == other.shape and (is_float or self.dtype == other.dtype)
 
 
-# Returns the forms of the arrays that a message must have. Its argument is the message without them.
+# Returns the forms of the arrays that a message must have. Its argument is the message without
+# them.
 Expected = Callable[["StageMessage"], Sequence[ArrayForm]]
 
 

@@ -1,9 +1,9 @@
 """The plan of a model in several stages: which layers each machine gets, by its memory.
 
-`measure_model` reads the sizes of a model from its shapes, without its weights. `divide` is pure: it
-gives each rank consecutive layers so that the fullest machine, relative to its memory, is as empty as
-possible. `plan_stages` does both. Rank 0 has the last layers, the head and the vision tower, the highest
-rank the embedding and the first layers.
+`measure_model` reads the sizes of a model from its shapes, without its weights. `divide` is pure:
+it gives each rank consecutive layers so that the fullest machine, relative to its memory, is as
+empty as possible. `plan_stages` does both. Rank 0 has the last layers, the head and the vision
+tower, the highest rank the embedding and the first layers.
 """
 
 from __future__ import annotations

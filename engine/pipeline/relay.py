@@ -1,7 +1,7 @@
 """Rank 0's end of the line: commands are collected, ride with the next pass, and answers come back.
 
-A command costs no message of its own. So a follower frees and copies arrays only when the next message
-arrives. `flush` sends what has collected without a pass: before a rest, and to count bytes.
+A command costs no message of its own. So a follower frees and copies arrays only when the next
+message arrives. `flush` sends what has collected without a pass: before a rest, and to count bytes.
 
 Several messages may be on their way: while rank 0 computes its layers for one part of a prompt, the
 followers compute theirs for the next part.

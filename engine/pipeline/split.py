@@ -1,8 +1,9 @@
 """A part of a model: the model's own forward pass, in which the layers of other stages are skipped.
 
 A skipped layer returns what it is given. The first own layer takes what was received from the stage
-before. What the first layer behind the own ones is given is kept for the next stage. All that lies before and behind (the
-embedding, the norm, the head, skipped layers) is not evaluated, so its weights are never read.
+before. What the first layer behind the own ones is given is kept for the next stage. All that lies
+before and behind (the embedding, the norm, the head, skipped layers) is not evaluated, so its
+weights are never read.
 
 The model gets a list with all its caches, because it makes masks and positions from some of them.
 In the place of a skipped layer's cache, it gets a cache of the same kind that this stage has, or a
@@ -152,8 +153,8 @@ class PartOfModel(ModelAdapter):
     def picture_forms(self, num_tokens: int) -> list[ArrayForm]:
         """Return the forms of what this stage receives for the pass of a picture.
 
-        After what its first layer takes, these are the embeddings, if this stage or a later one needs
-        them, and the features, if one of these stages adds them.
+        After what its first layer takes, these are the embeddings, if this stage or a later one
+        needs them, and the features, if one of these stages adds them.
         """
         embedded = [ArrayForm((1, num_tokens, self._width), mx.float32)] * self.takes_embeddings
         number = self._num_features if self.start < self._num_features else 0

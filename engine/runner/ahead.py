@@ -1,7 +1,8 @@
 """Tokens that the engine prepared before a request asked for them. Pure Python, without mlx.
 
-While the engine is idle, it reads the state of a conversation's next prompt from disk, and feeds what it
-lacks (next_prompts.py). The request then restores all of it. Its plan tells these tokens apart.
+While the engine is idle, it reads the state of a conversation's next prompt from disk, and feeds
+what it lacks (next_prompts.py). The request then restores all of it. Its plan tells these tokens
+apart.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The forward passes of a decode step, over the caches of all sequences. Engine thread only.
 
 A row group (models/rows.py) has the caches of the sequences that a pass feeds. Decoder owns one
-`Batch`, which makes a new group when the sequences change. If a pass over several sequences raises an
-error, each sequence is fed alone, so that only the faulty one fails.
+`Batch`, which makes a new group when the sequences change. If a pass over several sequences raises
+an error, each sequence is fed alone, so that only the faulty one fails.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class Batch:
 
     def __init__(self, model: LoadedModel) -> None:
         self._model = model
-        # Sequences of the newest pass, including those that were removed after the pass. If the next
-        # pass has other sequences, it needs a new row group.
+        # Sequences of the newest pass, including those that were removed after the pass. If the
+        # next pass has other sequences, it needs a new row group.
         self._grouped: list[Sequence] = []
         # Row group and row number of each sequence whose caches were not handed back yet.
         self._places: dict[Sequence, tuple[RowGroup, int]] = {}

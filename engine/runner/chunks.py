@@ -32,9 +32,9 @@ def plan_chunks(
 ) -> list[Chunk]:
     """Divide a prompt after `start` into chunks, cut at every point and every cell_len tokens.
 
-    A picture is a chunk of its own. Except at BRANCH points, the cuts depend neither on the load of the
-    engine nor on the number of restored tokens. A prompt is therefore cut at the same positions whether
-    or not a part of it is restored, and rounds in the same way.
+    A picture is a chunk of its own. Except at BRANCH points, the cuts depend neither on the load of
+    the engine nor on the number of restored tokens. A prompt is therefore cut at the same positions
+    whether or not a part of it is restored, and rounds in the same way.
 
     Args:
         start: number of tokens that the caches hold already.

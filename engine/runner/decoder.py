@@ -11,8 +11,8 @@ works while the tokens of this step are delivered to the app:
                read the id of token n (the only wait), deliver it
     step n+1   launch pass n+1 ...
 
-A token of an answer in a format depends on the token before it in a way that is computed here and not
-on the device. Such a token is drawn at the end of step n, while pass n is computed.
+A token of an answer in a format depends on the token before it in a way that is computed here and
+not on the device. Such a token is drawn at the end of step n, while pass n is computed.
 
 Without look-ahead, a token is read before it is fed. A sequence's first step launches no pass:
 

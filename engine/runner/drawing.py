@@ -75,13 +75,14 @@ class SampledTokens:
 class FormattedTokens:
     """A token source that draws only tokens with which an answer keeps to a format.
 
-    A multi-token prediction head guesses several tokens before one is read. Its guesses are not kept
-    to the format, but a wrong guess is never confirmed.
+    A multi-token prediction head guesses several tokens before one is read. Its guesses are not
+    kept to the format, but a wrong guess is never confirmed.
     """
 
     source: SampledTokens
     grammar: Grammar
-    # Ids of tokens. A marker of several tokens is left out: its first token may also begin something else.
+    # Ids of tokens. A marker of several tokens is left out: its first token may also begin
+    # something else.
     opening_ids: Sequence[int]  # tokens that may precede the answer: they begin a reasoning
     closing_ids: Sequence[int]  # tokens that end a reasoning
     eos_ids: Sequence[int]

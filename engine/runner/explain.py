@@ -1,8 +1,8 @@
 """Reasons why tokens of a prompt were fed instead of restored from the prefix cache.
 
-Runner.start builds a PrefixHit when it has restored a prompt, and calls plan_prompt (plan.py), which
-calls explain() once for the request. The app shows the reasons under the answer. explain() gives a
-reason to every token that was not restored, by comparing the prompt with the path that its
+Runner.start builds a PrefixHit when it has restored a prompt, and calls plan_prompt (plan.py),
+which calls explain() once for the request. The app shows the reasons under the answer. explain()
+gives a reason to every token that was not restored, by comparing the prompt with the path that its
 conversation fed before (history.py). It keeps nothing and changes nothing.
 
     [0, restored)          restored: no reason needed

@@ -1,7 +1,7 @@
 """Drafts of the model's multi-token prediction head. Engine thread only.
 
-The head guesses tokens from its state, which each forward pass of the model gives it. Decoder lets the
-head draft before a pass that verifies drafts.
+The head guesses tokens from its state, which each forward pass of the model gives it. Decoder lets
+the head draft before a pass that verifies drafts.
 """
 
 from __future__ import annotations

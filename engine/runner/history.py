@@ -89,14 +89,15 @@ class Known:
 
     path: FedPath
     # Number of leading prompt tokens that agree with the path. If the path is unloaded, it is found
-    # by messages: the tokens before the first message that differs, less the part of the path's last
-    # message that was not fed. It is exact for the same model, and an estimate for another one. If text
-    # was only added to the message that differs, its earlier text counts too, by its share of characters.
+    # by messages: the tokens before the first message that differs, less the part of the path's
+    # last message that was not fed. It is exact for the same model, and an estimate for another
+    # one. If text was only added to the message that differs, its earlier text counts too, by its
+    # share of characters.
     num_tokens: int
     is_whole: bool  # True if the path agrees up to its end
     is_foreign: bool = False  # True if the path was fed to another model
-    # The path of this model that agrees longest with the prompt, of the paths that the prompt leaves
-    # before their end. None if there is none. Set only if is_whole.
+    # The path of this model that agrees longest with the prompt, of the paths that the prompt
+    # leaves before their end. None if there is none. Set only if is_whole.
     left: Known | None = None
 
 

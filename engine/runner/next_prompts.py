@@ -69,11 +69,12 @@ class NextPrompts:
             self._feeder.ahead.note_on_disk(name, token_ids[:restored], restored - num_fetched)
         match = self._cache.match(name, expected)
         is_whole = match.restored == len(token_ids)
-        # An empty chat on show uses nothing, but the documents of a folder and chats with answers do.
+        # An empty chat on show uses nothing, but the documents of a folder and chats with answers
+        # do.
         is_used = task.displaces or any(one.role is Role.ASSISTANT for one in task.messages)
         if is_whole and is_used and match.node is not None and name not in match.node.users:
-            # Another conversation has read these tokens, for example the one that was copied. They stay if
-            # it is forgotten.
+            # Another conversation has read these tokens, for example the one that was copied. They
+            # stay if it is forgotten.
             self._cache.graft(name, Graft(match.run, (), None))
         if task.fetch_only or is_whole:
             return None

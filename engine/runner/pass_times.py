@@ -1,7 +1,7 @@
 """Durations of passes of several tokens, measured once per model in idle time. Engine thread only.
 
-The engine calls `PassTimes.measure` while nothing else is to do after a model is loaded. So the first
-reply knows already how many drafts are worth a pass on this machine.
+The engine calls `PassTimes.measure` while nothing else is to do after a model is loaded. So the
+first reply knows already how many drafts are worth a pass on this machine.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ from engine.picture_ids import PICTURE_ID, has_pictures
 from engine.runner.chunks import Chunk
 from engine.runner.computation import Computation
 
-# Longest intended duration of a step of a picture in seconds. The tower computes a large picture for
-# seconds, and commands are carried out between two steps.
+# Longest intended duration of a step of a picture in seconds. The tower computes a large picture
+# for seconds, and commands are carried out between two steps.
 _PICTURE_STEP_S = 0.1
 
 

@@ -1,10 +1,10 @@
 """An idle job that writes the beginning of an answer that is not requested yet.
 
-The preview is the answer to a side request (side_job.py). Each token is drawn from the same arguments
-as in the request, so the request may continue the preview as its own reply. The state of the newest preview
-is kept beside the prefix cache until then, so that the request reads neither the edited message nor the
-preview again. A preview that is interrupted by its request is some tokens ahead of the words on screen. So
-the recurrent states of its newest tokens are kept too.
+The preview is the answer to a side request (side_job.py). Each token is drawn from the same
+arguments as in the request, so the request may continue the preview as its own reply. The state of
+the newest preview is kept beside the prefix cache until then, so that the request reads neither the
+edited message nor the preview again. A preview that is interrupted by its request is some tokens
+ahead of the words on screen. So the recurrent states of its newest tokens are kept too.
 """
 
 from __future__ import annotations

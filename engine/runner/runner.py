@@ -165,7 +165,8 @@ class Runner:
 
         Returns:
             The next prompt as a read-ahead task, if the template will render the reply differently
-            in that prompt. Otherwise None. A request that was stopped before its first token returns
+            in that prompt. Otherwise None. A request that was stopped before its first token
+            returns
             None: its user does not want the prompt read. A side request is not published.
         """
         lease = sequence.lease
@@ -195,7 +196,8 @@ class Runner:
         if sequence.logits is None:
             sequence.prefill.cut(PointKind.BRANCH)
         else:
-            # With the logits, a request needs no pass even if it ends with the last token in the caches.
+            # With the logits, a request needs no pass even if it ends with the last token in the
+            # caches.
             self._closing.keep_end(lease, sequence.rows[-1] if sequence.rows else None)
             held = [point for point in recent if point.num_tokens < lease.hot.num_tokens]
             evaluate([point.states for point in held])

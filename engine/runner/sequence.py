@@ -67,8 +67,8 @@ class Sequence:
     logits: mx.array | None = None  # logits (V,) after the prompt; None during prefill
     # Id of the newest drawn token, as a lazy scalar; None once the id is read. Set by Decoder.
     drawn: mx.array | None = None
-    # Logits (V,) of the two newest draws, the newest last. Once the sequence is detached, the newest draw
-    # is that of the newest token. Kept only for a preview. Set by Decoder.
+    # Logits (V,) of the two newest draws, the newest last. Once the sequence is detached, the
+    # newest draw is that of the newest token. Kept only for a preview. Set by Decoder.
     rows: tuple[mx.array, ...] = ()
     # True while the caches hold one token more than their record, because the newest pass looked
     # ahead. Set by Decoder.

@@ -1,9 +1,9 @@
 """Idle jobs in which the model writes something that changes no cached state: titles and previews.
 
-The text of such a job is the answer to a side request: it copies the cached beginning of its prompt to
-live caches of its own, publishes nothing and evicts nothing. When the job ends or is stopped, these caches
-are dropped, and the prefix cache is as it was before. The state of a preview is kept beside the prefix cache
-(cache/aside.py).
+The text of such a job is the answer to a side request: it copies the cached beginning of its prompt
+to live caches of its own, publishes nothing and evicts nothing. When the job ends or is stopped,
+these caches are dropped, and the prefix cache is as it was before. The state of a preview is kept
+beside the prefix cache (cache/aside.py).
 """
 
 from __future__ import annotations

@@ -130,7 +130,8 @@ class Speculation(Drafter):
         self._medians = self._durations.medians({})
         self._costs: dict[int, Costs] = {}
         self._beside_s = 0.0  # seconds that other work takes after each step
-        # The expected drafts that the present step waits for: the token before them is not read yet.
+        # The expected drafts that the present step waits for: the token before them is not read
+        # yet.
         self._awaited: list[DraftOffer] = []
 
     @override

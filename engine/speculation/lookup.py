@@ -1,8 +1,8 @@
 """Find drafts in the token ids of a conversation (prompt lookup decoding, Saxena 2023).
 
 A reply often repeats parts of its prompt, of itself, or of an earlier version of itself. A Lookup
-holds these token sequences. It finds the place where the newest tokens occurred before, and proposes
-the tokens that followed there.
+holds these token sequences. It finds the place where the newest tokens occurred before, and
+proposes the tokens that followed there.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class Lookup:
     def __init__(self, stop_ids: Collection[int] = ()) -> None:
         """Create an empty index.
 
-        stop_ids: ids of control tokens. A proposal ends before the first of them, and before a picture.
+        stop_ids: ids of control tokens. A proposal ends before the first of them, and before a
+            picture.
         """
         self._stop_ids = stop_ids
         self._token_ids = array("I")

@@ -11,12 +11,12 @@ the device. So a draft is worth verifying only if it is likely enough to be righ
   drafts too slowly or too badly for its model is not chosen.
 
 Drafts whose acceptance is unknown or low must be tried from time to time. Each conversation has an
-account of time for this: every step adds 2 % of its duration, confirmed drafts add the time that they
-saved, and wrong drafts subtract the time that they took. A pass is made only if the account covers
-the loss in the worst case, that none of its drafts is right. A step that waited for its token, because
-drafts were expected, and then had none, is charged what look-ahead saves on a usual machine. So
-speculation costs at most 2 % of the time, plus the first trial of each match length and of a head,
-whatever the text is.
+account of time for this: every step adds 2 % of its duration, confirmed drafts add the time that
+they saved, and wrong drafts subtract the time that they took. A pass is made only if the account
+covers the loss in the worst case, that none of its drafts is right. A step that waited for its
+token, because drafts were expected, and then had none, is charged what look-ahead saves on a usual
+machine. So speculation costs at most 2 % of the time, plus the first trial of each match length and
+of a head, whatever the text is.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from engine.types import MAX_DRAFTS
 
 MAX_PASS_LEN = 1 + MAX_DRAFTS  # highest number of tokens of a pass: the newest token and the drafts
 _SHARE = 0.02  # share of the time that trials may cost
-# Time that look-ahead saves in a step, in plain steps: from 0.04 for a 27B model to 0.2 for one of 0.8B.
+# Time that look-ahead saves in a step, in plain steps: from 0.04 for a 27B model to 0.2 for one of
+# 0.8B.
 _AHEAD_TIME = 0.1
 _MAX_SAVED = 4.0  # highest balance of an account, in plain steps of one token
 _RATE = 0.15  # weight of the newest outcome in the averages
@@ -39,8 +40,8 @@ HEAD = 0  # match length of the drafts of a multi-token prediction head
 # Qwen3.5-27B (tenstorrent/vllm#442).
 _CLASSES = {HEAD: 0.6, 2: 0.4, 3: 0.5, 4: 0.6, 6: 0.7, 9: 0.8, 12: 0.93}
 _LATER = 0.75  # least acceptance of later drafts before any outcome is known
-# Time of a head for one draft before it is measured, in plain steps. A head of a 4B model takes 0.14,
-# most of it for the LM head.
+# Time of a head for one draft before it is measured, in plain steps. A head of a 4B model takes
+# 0.14, most of it for the LM head.
 _DRAFT_TIME = 0.15
 
 # Duration of a pass of n tokens before it is measured, in passes of one token: 1 + _SLOPE * (n - 1)
@@ -53,8 +54,8 @@ class Costs:
     """The duration of a decode step by the length of its pass, for one number of conversations."""
 
     num_rows: int  # number of conversations in the pass
-    # Durations of steps with passes of 1, 2, ... MAX_PASS_LEN tokens per conversation. The unit is a
-    # step with a pass of one token.
+    # Durations of steps with passes of 1, 2, ... MAX_PASS_LEN tokens per conversation. The unit is
+    # a step with a pass of one token.
     relative: tuple[float, ...]
     draft_time: float = _DRAFT_TIME  # time in which a head makes one draft, in the same unit
     one_s: float = 0.0  # seconds of a step with a pass of one token; 0 if it was not measured

@@ -1,9 +1,9 @@
 """The tower of Gemma 3n: MobileNetV5, a network of convolutions. Engine thread only.
 
-The layers are those of mlx-vlm, computed as in timm, whose tower transformers uses: with another GELU, another
-padding before strides, and rows before columns. The token that ends a picture has an embedding of the tower's
-own, so it is part of the picture. Layers get inputs of their own for each token: those of a picture are for
-the token 0.
+The layers are those of mlx-vlm, computed as in timm, whose tower transformers uses: with another
+GELU, another padding before strides, and rows before columns. The token that ends a picture has an
+embedding of the tower's own, so it is part of the picture. Layers get inputs of their own for each
+token: those of a picture are for the token 0.
 """
 
 # mlx.nn and mlx-vlm have few type annotations.
@@ -99,8 +99,8 @@ class Gemma3nTower:
 
     def pass_bytes(self, num_tokens: int) -> int:  # noqa: ARG002 (of the interface)
         """Return an estimate of the memory for computing the embeddings of a picture, in bytes."""
-        # The first block of the second stage makes more of the channels of the first one, which has a
-        # quarter of the pixels in each direction.
+        # The first block of the second stage makes more of the channels of the first one, which has
+        # a quarter of the pixels in each direction.
         channels = self._network.stages()[0][-1].filters * _MAX_EXPANSION
         large, small = ((self._network.side // stride) ** 2 for stride in (2, 4))
         # A CPU unrolls the windows of the first two convolutions, of 3 x 3 pixels.
@@ -251,7 +251,8 @@ class _Tower(nn.Module):
 
     def sanitize(self, weights: Mapping[str, mx.array]) -> dict[str, mx.array]:
         """Return the weights in the order of MLX: channels last."""
-        # The kernel of the first layer has as many channels as rows, so its shape does not tell the order.
+        # The kernel of the first layer has as many channels as rows, so its shape does not tell the
+        # order.
         own = self.timm_model.blocks[0][0].conv_exp.weight
         is_last = weights["vision_tower.timm_model.blocks.0.0.conv_exp.weight"].shape == own.shape
         return {

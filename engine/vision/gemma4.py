@@ -1,8 +1,9 @@
 """The tower of Gemma 4: patches with two rotary axes, averaged in squares. Engine thread only.
 
-The large models were trained with tokens of a picture that see each other in the layers with a sliding
-window, but not in those with full attention (transformers, modeling_gemma4.py). The small ones read
-a picture as text. Layers get inputs of their own for each token: those of a picture are for the token 0.
+The large models were trained with tokens of a picture that see each other in the layers with a
+sliding window, but not in those with full attention (transformers, modeling_gemma4.py). The small
+ones read a picture as text. Layers get inputs of their own for each token: those of a picture are
+for the token 0.
 """
 
 # mlx.nn and mlx-vlm have few type annotations.

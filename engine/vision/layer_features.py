@@ -1,9 +1,9 @@
 """Features of a picture that a model adds behind its first layers (DeepStack, arXiv 2406.04334).
 
-Qwen3-VL's tower gives, beside the embeddings, features of some of its own layers. The language model adds
-the first of them to the output of its first layer, and so on. mlx-lm's models do not know them, so their
-first layers are replaced: in passes without features the replacement gives the bits of the original.
-Engine thread only.
+Qwen3-VL's tower gives, beside the embeddings, features of some of its own layers. The language
+model adds the first of them to the output of its first layer, and so on. mlx-lm's models do not
+know them, so their first layers are replaced: in passes without features the replacement gives the
+bits of the original. Engine thread only.
 """
 
 # mlx.nn has few type annotations.

@@ -1,7 +1,8 @@
 """The tower of LFM2-VL: SigLIP 2 on the tiles of a picture, and its projector. Engine thread only.
 
-The tokens of a picture are those of its tiles, row by row, then those of the whole picture. A control token
-stands before each tile and before the whole. Their embeddings are those of the language model.
+The tokens of a picture are those of its tiles, row by row, then those of the whole picture. A
+control token stands before each tile and before the whole. Their embeddings are those of the
+language model.
 """
 
 # mlx.nn and mlx-vlm have few type annotations.

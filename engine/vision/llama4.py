@@ -1,8 +1,9 @@
 """The tower of Llama 4: a picture is divided into tiles of the same size. Engine thread only.
 
-The tokens of a picture are those of its tiles, row by row, and then those of the whole picture as one tile.
-Control tokens stand behind each tile, and before the last one. Their embeddings are those of the language
-model. mlx-lm's model takes no embeddings, so in the pass of a picture its embedding of tokens is replaced.
+The tokens of a picture are those of its tiles, row by row, and then those of the whole picture as
+one tile. Control tokens stand behind each tile, and before the last one. Their embeddings are those
+of the language model. mlx-lm's model takes no embeddings, so in the pass of a picture its embedding
+of tokens is replaced.
 """
 
 # mlx.nn and mlx-vlm have few type annotations.
@@ -150,8 +151,8 @@ class Llama4Tower:
     def _layout(self, rows: int, columns: int) -> list[int]:
         """Return the place of each token of a picture, in an array of all its different tokens.
 
-        The array has three control tokens: behind a tile, behind a row of tiles, and before the tile with
-        the whole picture. The tokens of the tiles follow.
+        The array has three control tokens: behind a tile, behind a row of tiles, and before the
+        tile with the whole picture. The tokens of the tiles follow.
         """
         tile_end, row_end, whole = range(3)
         tiles = iter(range(3, 3 + self._num_tokens * (rows * columns + 1), self._num_tokens))
@@ -168,8 +169,8 @@ class Llama4Tower:
 def tiles_of(width: int, height: int, side: int, max_tiles: int) -> tuple[int, int]:
     """Return the rows and columns of tiles of a picture.
 
-    The picture is enlarged as little as possible, or else made as little smaller as possible; of forms that
-    do the same, the one with the fewest tiles.
+    The picture is enlarged as little as possible, or else made as little smaller as possible; of
+    forms that do the same, the one with the fewest tiles.
     """
     forms = _forms(max_tiles)
     sizes = np.array(forms, np.float32) * side

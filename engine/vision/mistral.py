@@ -1,7 +1,7 @@
 """The tower of Mistral's models since Mistral Small 3.1 (Pixtral), and its projector. Engine thread only.
 
-The tokens of a picture are its rows from the top. A control token ends each row, another one the picture.
-Their embeddings are those of the language model.
+The tokens of a picture are its rows from the top. A control token ends each row, another one the
+picture. Their embeddings are those of the language model.
 """
 
 # mlx.nn and mlx-vlm have few type annotations.

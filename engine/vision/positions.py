@@ -1,10 +1,10 @@
 """Rotary positions of pictures: rows and columns for the tokens of a picture, a shift for those after it.
 
-A picture of Qwen's models has positions on three axes: all its tokens have the same time, and each has
-its row and its column (M-RoPE, arXiv 2409.12191, section 2.1). The picture takes as many positions as it
-has rows or columns, whichever are more, so the text after it has lower positions than numbers of tokens.
-mlx-lm's models have one axis and count tokens. So their `rope` modules are replaced: in all other passes
-the replacement gives the bits of the original. Engine thread only.
+A picture of Qwen's models has positions on three axes: all its tokens have the same time, and each
+has its row and its column (M-RoPE, arXiv 2409.12191, section 2.1). The picture takes as many
+positions as it has rows or columns, whichever are more, so the text after it has lower positions
+than numbers of tokens. mlx-lm's models have one axis and count tokens. So their `rope` modules are
+replaced: in all other passes the replacement gives the bits of the original. Engine thread only.
 """
 
 # mlx.nn has few type annotations.

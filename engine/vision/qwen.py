@@ -58,7 +58,8 @@ class QwenTower:
         self._config = config
         processing: Any = import_part("qwen3_vl.processing_qwen3_vl")
         try:
-            # The folder is absolute, so mlx-vlm does not take it for a repository and opens no connection.
+            # The folder is absolute, so mlx-vlm does not take it for a repository and opens no
+            # connection.
             given = processing._qwen_vl_image_kwargs(folder.absolute(), self._patch_size)  # noqa: SLF001 (has no public name)
         except (ValueError, TypeError, AttributeError) as error:
             raise PictureError.of_folder("wrong") from error
@@ -163,8 +164,8 @@ def _is_triple(value: Any) -> bool:
 def make_qwen_tower(config: Mapping[str, Any]) -> nn.Module:
     """Return the tower of a config.json, with random weights.
 
-    All types have the same tower. mlx-vlm's copy for Qwen3-VL's experts has the two kinds of GELU the
-    wrong way round, so it is not used.
+    All types have the same tower. mlx-vlm's copy for Qwen3-VL's experts has the two kinds of GELU
+    the wrong way round, so it is not used.
     """
     settings = {**config["vision_config"], "model_type": "qwen3_vl"}
     parameters: Any = import_part("qwen3_vl.config").VisionConfig.from_dict(settings)

@@ -1,7 +1,8 @@
 """The towers of Qwen2-VL and Qwen2.5-VL. Engine thread only.
 
-Both have a rotary embedding of rows and columns. In most layers of Qwen2.5-VL a patch sees only those of its
-window ("Qwen2.5-VL Technical Report", arXiv 2502.13923). mlx-vlm's towers sort the patches by windows.
+Both have a rotary embedding of rows and columns. In most layers of Qwen2.5-VL a patch sees only
+those of its window ("Qwen2.5-VL Technical Report", arXiv 2502.13923). mlx-vlm's towers sort the
+patches by windows.
 """
 
 # mlx.nn and mlx-vlm have few type annotations.

@@ -134,9 +134,9 @@ class Vision:
             seconds: longest time to wait for the file, which another thread reads.
 
         Returns:
-            Lazy arrays, each of which depends only on those before it: parts of the work of the tower,
-            then the embeddings. The parts are not kept, because all together they take much memory.
-            None if the file is not read yet.
+            Lazy arrays, each of which depends only on those before it: parts of the work of the
+            tower, then the embeddings. The parts are not kept, because all together they take much
+            memory. None if the file is not read yet.
 
         Raises:
             PictureError: the picture is not known, or its file is missing or damaged.

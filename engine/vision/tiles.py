@@ -1,7 +1,8 @@
 """The division of large pictures into tiles, as LFM2-VL's image processor does it. No mlx.
 
-A picture that is too large for one pass of the tower is scaled and divided into square tiles. The whole
-picture in a small size follows them. The sizes are those of transformers (image_processing_lfm2_vl.py).
+A picture that is too large for one pass of the tower is scaled and divided into square tiles. The
+whole picture in a small size follows them. The sizes are those of transformers
+(image_processing_lfm2_vl.py).
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ _SIZES: Final[Mapping[str, int]] = {
     "max_tiles": 10,
 }
 _TOLERANCE: Final = 2.0
-# Bounds of what a folder may ask for. Published models have 10 tiles of 512 x 512 pixels, which are 1,024
-# patches.
+# Bounds of what a folder may ask for. Published models have 10 tiles of 512 x 512 pixels, which are
+# 1,024 patches.
 _MAX_TILES: Final = 64
 _MAX_PATCHES: Final = 1 << 14  # in one pass of the tower, whose attention is quadratic
 _MAX_PIXELS: Final = 1 << 24  # of all tiles
@@ -204,8 +205,8 @@ class TileSettings:
 def _grids(min_tiles: int, max_tiles: int) -> Sequence[tuple[int, int]]:
     """Return the rows and columns of all grids, in the order of transformers.
 
-    Of two grids that are equally near, the picture gets the later one if it is large enough. Grids with the
-    same number of tiles have the order of a set of (columns, rows).
+    Of two grids that are equally near, the picture gets the later one if it is large enough. Grids
+    with the same number of tiles have the order of a set of (columns, rows).
     """
     grids = {
         (columns, rows)

@@ -24,16 +24,17 @@ from typing_extensions import override
 from engine.chat.pictures import PictureTokens
 from engine.vision.tower_module import import_part
 
-# Highest number of scores (queries x keys x heads) in one block. Two CPU cores compute a block of this
-# size in about 50 ms.
+# Highest number of scores (queries x keys x heads) in one block. Two CPU cores compute a block of
+# this size in about 50 ms.
 _MAX_SCORES_CPU = 1 << 19
 _MAX_SCORES_GPU = 1 << 30
-# A block of a tower holds arrays of this many hidden sizes at a time: queries, keys and values twice, the
-# layer between of the MLP, sums and norms. In numbers of 4 bytes.
+# A block of a tower holds arrays of this many hidden sizes at a time: queries, keys and values
+# twice, the layer between of the MLP, sums and norms. In numbers of 4 bytes.
 _WIDTHS = 20
 _NUMBER_BYTES = 4
-# The pixels of a patch: two frames of 16 x 16 pixels with three colours, held three times while the first
-# layer reads them. Measured with 7,600 patches and a narrow tower (tests.benchmarks.picture_memory).
+# The pixels of a patch: two frames of 16 x 16 pixels with three colours, held three times while the
+# first layer reads them. Measured with 7,600 patches and a narrow tower
+# (tests.benchmarks.picture_memory).
 _PIXELS = 3 * 2 * 3 * 16**2
 _PART_LEN = 256  # number of tokens of a picture in one pass, as in a chunk of text
 
@@ -68,10 +69,11 @@ class EncodedPicture:
 
     embeddings: mx.array  # lazy, of shape (1, tokens, hidden size)
     grid: TokenGrid
-    # Features that are added behind the first layers of the language model: lazy, (tokens, hidden size)
+    # Features that are added behind the first layers of the language model: lazy, (tokens, hidden
+    # size)
     features: tuple[mx.array, ...] = ()
-    # For each token the id of a control token, whose embedding is that of the language model, or -1.
-    # () if there are none.
+    # For each token the id of a control token, whose embedding is that of the language model, or
+    # -1. () if there are none.
     control_ids: tuple[int, ...] = ()
     # True if the tokens see those behind them too, so that all must be fed in one pass.
     sees_ahead: bool = False
@@ -83,8 +85,8 @@ class EncodedPicture:
     def parts(self) -> Iterator[EncodedPicture]:
         """Yield the parts that are fed in passes of their own, of about _PART_LEN tokens.
 
-        Other answers get their next tokens between two layers of a pass. With all tokens of a large picture, a
-        layer would take as long as a whole chunk of text.
+        Other answers get their next tokens between two layers of a pass. With all tokens of a large
+        picture, a layer would take as long as a whole chunk of text.
         """
         count = 1 if self.sees_ahead else max(1, round(self.num_tokens / _PART_LEN))
         ends = [self.num_tokens * part // count for part in range(count + 1)]
@@ -111,8 +113,9 @@ class EncodedPicture:
         return mx.where((ids >= 0)[..., None], own, self.embeddings)
 
 
-# Returns a context in which a pass is built that follows pictures, or that reads one. The first argument
-# is the shift of positions by the pictures before the pass, the second the picture or None for text.
+# Returns a context in which a pass is built that follows pictures, or that reads one. The first
+# argument is the shift of positions by the pictures before the pass, the second the picture or None
+# for text.
 PassContext = Callable[[int, EncodedPicture | None], AbstractContextManager[None]]
 
 
@@ -174,8 +177,8 @@ class Tower(Protocol):
     def adapt(model: nn.Module, config: Mapping[str, Any]) -> PassContext:
         """Replace the parts of a language model that read pictures in another way than text.
 
-        In all other passes the replacements give the bits of the original parts. A part of a model that
-        has no tower is adapted too.
+        In all other passes the replacements give the bits of the original parts. A part of a model
+        that has no tower is adapted too.
 
         Args:
             model: the language model, or a stage of it.

@@ -131,7 +131,8 @@ def _quantise(
 def import_part(name: str) -> Any:
     """Import a module of mlx-vlm's models without the code of the packages around it.
 
-    That code imports language models, a server, a command line, and libraries that the app does not have.
+    That code imports language models, a server, a command line, and libraries that the app does not
+    have.
     """
     *parents, _ = f"mlx_vlm.models.{name}".split(".")
     for depth in range(1, len(parents) + 1):

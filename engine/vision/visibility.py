@@ -1,8 +1,8 @@
 """Layers in which the tokens of a picture see each other, also those behind them.
 
-mlx-lm's models know only masks for text. In the pass of a picture, a replaced layer gets a mask in which the
-tokens of this pass are visible to all others of it. In other passes it gives the bits of the original.
-Engine thread only.
+mlx-lm's models know only masks for text. In the pass of a picture, a replaced layer gets a mask in
+which the tokens of this pass are visible to all others of it. In other passes it gives the bits of
+the original. Engine thread only.
 """
 
 # mlx.nn has few type annotations.

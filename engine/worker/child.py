@@ -77,8 +77,8 @@ class ChildProcess:
     def drop_ended(self) -> bool:
         """Release a process that has ended since its last call. Return True if there was one.
 
-        The system or a user may end it while it rests. The next call then starts a new process. Call
-        this before a call that needs nothing of an earlier one.
+        The system or a user may end it while it rests. The next call then starts a new process.
+        Call this before a call that needs nothing of an earlier one.
         """
         if self._process is None or self._process.poll() is None:
             return False

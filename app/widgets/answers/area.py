@@ -27,13 +27,14 @@ _QUESTION_LEN = 200  # characters of the question; most windows show fewer
 class ReadingArea(QStackedWidget):
     """The transcript, or the answers of the shown chat side by side.
 
-    The answers are on show from the beginning of a set of answers, or from the user's command, until
-    the user closes them or uses one, or another turn begins. A chat that the user leaves shows them
-    again when it returns. The pane is created for the first set.
+    The answers are on show from the beginning of a set of answers, or from the user's command,
+    until the user closes them or uses one, or another turn begins. A chat that the user leaves
+    shows them again when it returns. The pane is created for the first set.
     """
 
     changed = Signal()  # the answers were opened or closed, or another one is in focus
-    # emitted when the answers are closed while they have the focus; the receiver focuses another widget
+    # emitted when the answers are closed while they have the focus; the receiver focuses another
+    # widget
     left = Signal()
     opened = Signal()  # the answers cover the transcript now
     filled = Signal()  # a column was created

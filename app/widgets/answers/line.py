@@ -14,8 +14,8 @@ from app.words import answers as words
 class AnswersLine(ChoiceLine):
     """The number of running answers of the shown chat, with a button that shows them side by side.
 
-    The line is hidden while they are side by side, while all of them are in the transcript, and while
-    the message that they answer is not.
+    The line is hidden while they are side by side, while all of them are in the transcript, and
+    while the message that they answer is not.
     """
 
     def __init__(self, core: Core, area: ReadingArea, parent: QWidget) -> None:

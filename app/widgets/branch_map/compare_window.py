@@ -1,7 +1,7 @@
 """Two branches side by side, with the words that differ marked. Main thread.
 
-Both branches are columns of one table, so that they scroll together, and lines that are the same stand
-beside each other.
+Both branches are columns of one table, so that they scroll together, and lines that are the same
+stand beside each other.
 """
 
 from __future__ import annotations

@@ -87,8 +87,8 @@ class TranscriptView(QAbstractScrollArea):
     typed = Signal(str)  # argument: text that the user typed; it belongs in the composer
     # Emitted when a key moved the focus; argument: True if a link or button is focused.
     focus_moved = Signal(bool)
-    # The tooltip of a button is shown. Arguments: key of the message, RowAction, a function that adds
-    # the cost of the action to the tooltip.
+    # The tooltip of a button is shown. Arguments: key of the message, RowAction, a function that
+    # adds the cost of the action to the tooltip.
     tip_shown = Signal(str, object, object)
 
     def __init__(
@@ -313,7 +313,8 @@ class TranscriptView(QAbstractScrollArea):
             return
         self.destroyed.connect(self._kit.shelf.close)
         # PySide finds no slot of a child while garbage collection destroys its parent, and the
-        # AttributeError stops the slot that runs next. A function without a receiver is always called.
+        # AttributeError stops the slot that runs next. A function without a receiver is always
+        # called.
         self.destroyed.connect(partial(FormulaShelf.close, self.shelves.formulas))
         self.destroyed.connect(partial(PictureShelf.close, self.shelves.pictures))
 

@@ -1,7 +1,7 @@
 """Conversion of cached state to tensors of a record and back, bit for bit. Engine thread only.
 
-K/V and snapshots are trees: nested lists, tuples and dicts of arrays and plain values (trees.py). The
-arrays become tensors. The structure becomes JSON in the notes of the record: a pair of a letter
+K/V and snapshots are trees: nested lists, tuples and dicts of arrays and plain values (trees.py).
+The arrays become tensors. The structure becomes JSON in the notes of the record: a pair of a letter
 and a value for each node of the tree. No code and no name of a class is stored.
 """
 

@@ -53,7 +53,8 @@ class FolderLock:
         """Create the folder if needed, and lock it.
 
         Raises:
-            FolderInUseError: another process, or an engine thread that was replaced, uses the folder.
+            FolderInUseError: another process, or an engine thread that was replaced, uses the
+            folder.
             OSError: the folder cannot be created or locked.
         """
         is_new = not root.exists()

@@ -8,9 +8,9 @@ end, because a conversation may branch inside the tokens of one record:
 
 State and logits records (points) belong to the K/V record that contains their last token.
 
-A saved index is a copy of the headers of all records, in one file that loads fast. It is not needed:
-without it, the headers are read from the records. It also holds what may change while a record
-stays the same: which conversations use it, and when it was last used.
+A saved index is a copy of the headers of all records, in one file that loads fast. It is not
+needed: without it, the headers are read from the records. It also holds what may change while a
+record stays the same: which conversations use it, and when it was last used.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Writing of all resume points of one conversation, before its state is dropped from memory.
 
-The queue (queue.py) writes only the points that are worth it. A user who moves a chat to disk expects all.
-Each call is one step of the engine thread and hands at most one record to the writing thread.
+The queue (queue.py) writes only the points that are worth it. A user who moves a chat to disk
+expects all. Each call is one step of the engine thread and hands at most one record to the writing
+thread.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """The queue of resume points that are written to disk. Engine thread only.
 
 Each turn leaves new states, and a state of a recurrent model is as large as the K/V of more than a
-thousand tokens. So the points of a conversation wait until it has rested. They are written earlier if
-they are evicted, or at closing. The newest point of a branch does not wait if it saves as many bytes
-of K/V as its state has, or if its tokens took COSTLY_S to read.
+thousand tokens. So the points of a conversation wait until it has rested. They are written earlier
+if they are evicted, or at closing. The newest point of a branch does not wait if it saves as many
+bytes of K/V as its state has, or if its tokens took COSTLY_S to read.
 
-The queue refers to nodes weakly, so that a node that is evicted or forgotten frees its memory at once.
+The queue refers to nodes weakly, so that a node that is evicted or forgotten frees its memory at
+once.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ from engine.cache.shares import ending_at
 # Resume points that are kept on disk, counted from the end of the branch: of the branch that a
 # conversation used last, and of its other branches.
 _NUM_POINTS, _NUM_OTHER_POINTS = 4, 1
-# Ends of prompts of one branch that are kept on disk with their logits. A reply that was cut off has
-# such a point at its end too, so that it can be continued.
+# Ends of prompts of one branch that are kept on disk with their logits. A reply that was cut off
+# has such a point at its end too, so that it can be continued.
 _NUM_PROMPTS = 2
-# Seconds of reading after which a state does not wait, so that a crash loses less. The daily limit of
-# 40 GB has room for 260 states of the largest known size, 147 MiB.
+# Seconds of reading after which a state does not wait, so that a crash loses less. The daily limit
+# of 40 GB has room for 260 states of the largest known size, 147 MiB.
 COSTLY_S = 5.0
 
 
@@ -54,7 +55,8 @@ class PointQueue:
             layout: the bytes per token and per snapshot of the model.
             index: the records on disk.
             rates: the learned seconds per token of reading.
-            rest_s: seconds since the last turn of a conversation after which its points are written.
+            rest_s: seconds since the last turn of a conversation after which its points are
+            written.
             clock: function that returns the Unix time.
         """
         self._cache = cache

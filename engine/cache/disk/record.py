@@ -19,8 +19,9 @@ contains its last token.
 
 The checksum (CRC-32) covers the header, with zeros in the place of the checksum, and the data. A
 record that is cut, changed, renamed, or written for another namespace or format raises RecordError.
-A cryptographic hash would protect no better against damage, and reads took 1.4 times as long with one. Nothing in
-a record is executed, and its sizes are compared with the size of the file before memory is taken.
+A cryptographic hash would protect no better against damage, and reads took 1.4 times as long with
+one. Nothing in a record is executed, and its sizes are compared with the size of the file before
+memory is taken.
 
 No mlx: a tensor is bytes with the name of a type. Any thread may call these functions.
 """

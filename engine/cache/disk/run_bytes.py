@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from engine.cache.feeding import Feed, clip
 from engine.cache.radix import TokenRun
 
-# Bytes of one forward pass. Feeds are intervals of at least one token, so a record has at most as many
-# feeds as tokens.
+# Bytes of one forward pass. Feeds are intervals of at least one token, so a record has at most as
+# many feeds as tokens.
 FEED_BYTES = 24
 
 

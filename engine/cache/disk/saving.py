@@ -1,7 +1,7 @@
 """Choice of the next record of a resume point that is not on disk yet. Engine thread only.
 
-A resume point consists of the K/V of its path, its state and its logits. Each call hands one missing
-record over to the writing thread, so that no step of the engine takes long.
+A resume point consists of the K/V of its path, its state and its logits. Each call hands one
+missing record over to the writing thread, so that no step of the engine takes long.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from engine.types import ConversationId
 # Largest K/V of one record, in bytes. Longer spans become several records, so that one step of
 # idle work stays short.
 _RECORD_BYTES = 32 << 20
-# Part of a prompt, 1 / _READ_AGAIN, that is read again if the app ends while it reads. The smaller it is,
-# the more states are written, of up to 147 MiB each: about 17 for a prompt of 64,000 tokens.
+# Part of a prompt, 1 / _READ_AGAIN, that is read again if the app ends while it reads. The smaller
+# it is, the more states are written, of up to 147 MiB each: about 17 for a prompt of 64,000 tokens.
 _READ_AGAIN = 8
 
 

@@ -8,8 +8,8 @@ The tier stands beside one PrefixCache and its radix tree:
 Nothing is written twice: a longer path adds only the K/V of its new tokens. writer.py writes and
 deletes records, reader.py reads them.
 
-A record that cannot be read is removed, and its tokens are fed again. If the folder cannot be used any
-more, the tier switches itself off, and `problem` says why. No method raises an error of a file.
+A record that cannot be read is removed, and its tokens are fed again. If the folder cannot be used
+any more, the tier switches itself off, and `problem` says why. No method raises an error of a file.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ _WAIT_S = 0.02
 class Fetched:
     """Tokens and bytes that were read from disk for one request."""
 
-    # Tokens that can be restored now and could not be before. It includes what was read ahead of the
-    # request; the other figures do not.
+    # Tokens that can be restored now and could not be before. It includes what was read ahead of
+    # the request; the other figures do not.
     num_tokens: int = 0
     nbytes: int = 0
     seconds: float = 0.0

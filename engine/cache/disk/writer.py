@@ -25,7 +25,8 @@ from engine.types import ConversationId
 
 log = logging.getLogger(__name__)
 
-# Bytes of records that may wait for the writing thread. No more are handed over until it catches up.
+# Bytes of records that may wait for the writing thread. No more are handed over until it catches
+# up.
 _WAITING_BYTES = 128 << 20
 # Failed writes in a row after which the writer switches itself off.
 _MAX_ERRORS = 3
@@ -253,7 +254,8 @@ class RecordWriter:
         self.problem = problem
 
 
-# Calls on the writing thread. They return errors without tracebacks: a traceback keeps arrays alive.
+# Calls on the writing thread. They return errors without tracebacks: a traceback keeps arrays
+# alive.
 
 
 def _write_counted(work: Callable[[], int], daily: DailyBytes) -> int | OSError:

@@ -2,9 +2,9 @@
 
 The editor of an answer has the width of the column, and Return starts a new line in it. The editor
 of a user's message has the shape of the bubble, with the chips of its files above its text. Text in
-a message without files in the editor has the same font, line height and wrapping as text in the bubble, and begins at the
-left. So the text does not move when editing starts, unless the buttons are wider. The editor grows
-to the left, as the bubble does.
+a message without files in the editor has the same font, line height and wrapping as text in the
+bubble, and begins at the left. So the text does not move when editing starts, unless the buttons
+are wider. The editor grows to the left, as the bubble does.
 """
 
 from __future__ import annotations

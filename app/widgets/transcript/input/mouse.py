@@ -22,8 +22,8 @@ class MouseFilter(QObject):
     The filter also sets the shape of the mouse cursor.
     """
 
-    # The tooltip of a button is shown. Arguments: key of the message, RowAction, a function that adds
-    # the cost of the action to the tooltip.
+    # The tooltip of a button is shown. Arguments: key of the message, RowAction, a function that
+    # adds the cost of the action to the tooltip.
     tip_shown = Signal(str, object, object)
 
     def __init__(self, pointer: Pointer, area: QAbstractScrollArea) -> None:

@@ -1,10 +1,10 @@
 """The scroll position of the transcript. Main thread only.
 
 Heights above the view change often: estimates become exact, formulas are typeset, answers grow. To
-keep the visible text in place, a ScrollAnchor remembers the line at the top of the view as an Anchor,
-lays out the visible messages, and scrolls to the new position of that line. While the view follows
-a streamed answer or the end of the transcript, a ScrollFollower (scroll.py) chooses the scroll position,
-and the anchor is not used.
+keep the visible text in place, a ScrollAnchor remembers the line at the top of the view as an
+Anchor, lays out the visible messages, and scrolls to the new position of that line. While the view
+follows a streamed answer or the end of the transcript, a ScrollFollower (scroll.py) chooses the
+scroll position, and the anchor is not used.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class ScrollAnchor:
         self._stack = stack
         self._kit = kit
         self._follower = ScrollFollower()
-        # Point of a message that keeps its place on the screen; None while a ScrollFollower scrolls.
+        # Point of a message that keeps its place on the screen; None while a ScrollFollower
+        # scrolls.
         self._anchor: Anchor | None = None
         self._shown: Anchor | None = None  # point at the top of the view after the last layout
         self._bar.setSingleStep(LINE_STEP)
@@ -163,8 +164,8 @@ class ScrollAnchor:
     def position(self) -> ScrollPosition | None:
         """Return the scroll position to restore later, or None for the end.
 
-        The end may be elsewhere then: a card above the composer takes height from the view. An answer
-        that is being written has no end yet.
+        The end may be elsewhere then: a card above the composer takes height from the view. An
+        answer that is being written has no end yet.
         """
         is_at_end = self.distance_to_end < NEAR_END and self._answer_top() is None
         if not len(self._stack) or is_at_end:

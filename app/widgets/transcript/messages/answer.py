@@ -1,9 +1,10 @@
 """The content of an answer: reasoning, text, notes below the text, buttons. Main thread only.
 
 While the user edits the answer, its only row is empty and reserves the space for the editor.
-Otherwise the rows are, from top to bottom: the "Thinking" pill, the reasoning if it is open, the Markdown text of the
-answer, a note if the answer was cut off or failed, the quoted documents, and the footer with the buttons. While the answer waits
-to be continued, its state line stands in place of the buttons.
+Otherwise the rows are, from top to bottom: the "Thinking" pill, the reasoning if it is open, the
+Markdown text of the answer, a note if the answer was cut off or failed, the quoted documents, and
+the footer with the buttons. While the answer waits to be continued, its state line stands in place
+of the buttons.
 """
 
 from __future__ import annotations

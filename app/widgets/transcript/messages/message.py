@@ -46,7 +46,8 @@ from app.widgets.transcript.messages.text_places import TextPlaces
 from app.widgets.transcript.rows.inset import InsetArea
 from app.widgets.transcript.rows.row import Paint, RowAction, TranscriptRow, paint_caret
 
-# Number of rows that one call of advance() measures, unless they take longer than MEASURE_S seconds.
+# Number of rows that one call of advance() measures, unless they take longer than MEASURE_S
+# seconds.
 MEASURE_ROWS = 20
 MEASURE_S = 0.004
 # Maximum number of characters that lay_out_between() parses. To parse and lay out this number of

@@ -138,8 +138,8 @@ class ActionsRow(TranscriptRow):
     def _button_width(self, width: int) -> float:
         """Return the width of each button. It is smaller if the buttons do not fit otherwise.
 
-        A text at the end is not counted: it is shortened. The icons of the first and the last button
-        stand at the edges.
+        A text at the end is not counted: it is shortened. The icons of the first and the last
+        button stand at the edges.
         """
         glyph, usual = self._look.px(_GLYPH), self._look.px(_BUTTON)
         num_buttons = sum(isinstance(part, ActionButton) for part in self._parts)
@@ -207,7 +207,8 @@ def user_actions(look: Look, item: TranscriptItem) -> ActionsRow:
 def answer_parts(item: TranscriptItem) -> tuple[ActionButton | Note, ...]:
     """Return the buttons of a finished answer.
 
-    Those of versions are at the end, so that the others stay in place when a second version appears.
+    Those of versions are at the end, so that the others stay in place when a second version
+    appears.
     """
     copy = ActionButton(RowAction.COPY_MESSAGE, Icon.COPY, commands.COPY)
     if item.is_column:

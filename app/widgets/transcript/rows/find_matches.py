@@ -13,8 +13,8 @@ from app.widgets.transcript.rows.row import TranscriptRow
 class FindMatches:
     """The text that the user searches for, and a cache of the matches in each row.
 
-    When a row is painted again, it is searched again only if its text has changed. Without a search,
-    the marked words of the rows take the place of matches.
+    When a row is painted again, it is searched again only if its text has changed. Without a
+    search, the marked words of the rows take the place of matches.
     """
 
     def __init__(self) -> None:

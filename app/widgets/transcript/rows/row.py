@@ -71,7 +71,8 @@ class Target:
     """The identity of a link or button in a row."""
 
     action: RowAction
-    # Address of an OPEN_LINK, place of an OPEN_FILE, OPEN_PICTURE or OPEN_QUOTE, LaTeX of the EXPLAIN of a formula; else empty.
+    # Address of an OPEN_LINK, place of an OPEN_FILE, OPEN_PICTURE or OPEN_QUOTE, LaTeX of the
+    # EXPLAIN of a formula; else empty.
     link: str = ""
 
 

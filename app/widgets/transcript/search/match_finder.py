@@ -99,8 +99,9 @@ class MatchFinder:
     def go(self, step: int) -> FindPosition:
         """Choose the next occurrence (step 1), the previous one (-1) or the current one (0).
 
-        Without a current one, choose the first from where the search starts. Lay out the message of the occurrence, and set `selection` to the occurrence. If there is no
-        occurrence, `selection` is None.
+        Without a current one, choose the first from where the search starts. Lay out the message of
+        the occurrence, and set `selection` to the occurrence. If there is no occurrence,
+        `selection` is None.
         """
         self.selection = self._row = self._match = None
         one = self._choose(step)
