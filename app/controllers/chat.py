@@ -125,8 +125,7 @@ class ChatController(QObject):
         self._steps.restored.connect(self.restored)
         self._steps.failed.connect(self.failed)
         drop_empty_version = self._steps.drop_empty_version
-        # Before drop_empty_version is connected: a queued message must not follow the version
-        # before.
+        # Before drop_empty_version is connected: a queued message must follow the new version.
         self._queue = QueuedMessages(desk, turns, self._send, drop_empty_version)
         self._queue.changed.connect(self.queue_changed)
         self._queue.returned.connect(self._on_returned)

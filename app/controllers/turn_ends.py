@@ -30,9 +30,8 @@ class TurnEnds(QObject):
     """Ends turns. A turn is removed first, so that its conversation can have a next turn."""
 
     removed = Signal()  # a turn is no longer among the running ones
-    activity_changed = Signal(
-        object
-    )  # argument: ConversationId of a conversation whose turn has ended
+    # argument: ConversationId of a conversation whose turn has ended
+    activity_changed = Signal(object)
     # argument: ConversationId of a conversation whose started turns have ended, at least one with a
     # complete or failed reply. Not emitted if all requests were cancelled, by the user or by a
     # change of the model.
@@ -127,8 +126,7 @@ class TurnEnds(QObject):
         self.activity_changed.emit(conversation_id)
         text = queued.text if edit else join_texts(running.text, queued.text)
         self.refused.emit(Refusal(conversation_id, text, problem, edit))
-        # The listeners look for the removed messages, so the conversation stays in memory until
-        # now.
+        # The listeners look for the removed messages, so the conversation is unpinned only now.
         if not turns_of(self._running, conversation_id):
             self._desk.unpin(conversation_id)
 

@@ -1,4 +1,4 @@
-"""The start of turns: plan them from the current conversation, and report why they cannot start. Main thread."""
+"""The start of turns, planned from the current conversation, or the reason against it. Main thread."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ class TurnStarter:
     ) -> bool:
         """Make the plan from the current conversation and start its turn, or several of it.
 
-        Return False if no turn was started, because an answer is running, the user must choose a
-        model first, or with a Refusal that has the reason.
+        Return False if no turn was started: an answer is running, the user must choose a model
+        first, or the reason was reported as a Refusal.
 
         Args:
             conversation_id: a conversation in memory.

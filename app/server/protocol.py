@@ -77,8 +77,7 @@ class Protocol:
     error_body: Callable[[ServerError], dict[str, object]]
     # Errors before the answer that a stream has as events, in place of the status of the response
     streamed_errors: frozenset[ErrorKind] = frozenset()
-    # Returns the response to a body that asks for no answer, only that a model is loaded; else
-    # None.
+    # Returns the response to a body that only asks to load a model; None for any other body
     without_answer: Callable[[Fields, ModelFacts], dict[str, object] | None] = _always_answer
     streams: bool = False  # True if an answer is a stream, unless the body says otherwise
     stream_type: str = "text/event-stream"
