@@ -111,6 +111,11 @@ class CacheSpace:
             self.drop()
         self._namespace = namespace
 
+    def read_early(self, conversation_id: ConversationId | None) -> None:
+        """Begin to read the state of a conversation from disk while its model is being loaded."""
+        if self.cache is None:
+            self._disk_space.read_early(self._namespace, conversation_id)
+
     def open(self, model: LoadedModel) -> PrefixCache:
         """Return the cache of a loaded model. It is created only if none was kept."""
         self._weight_bytes, self._model_bytes = model.own_weight_bytes, model.facts.weight_bytes

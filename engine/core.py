@@ -378,3 +378,5 @@ class EngineCore:
         self._emit(ModelLoading(str(path), stage, fraction, done, total))
         if any(isinstance(c, (Shutdown, LoadModel, UnloadModel)) for c in self._deferred):
             raise LoadAbandonedError
+        wanted = [c.wanted.shown for c in self._deferred if isinstance(c, Want)]
+        self._caching.read_early([self._scheduler.shown, *wanted][-1])

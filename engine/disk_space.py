@@ -10,6 +10,7 @@ import hashlib
 import logging
 import platform
 import shutil
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -20,6 +21,7 @@ from pathlib import Path
 import mlx.core as mx
 
 from engine.cache.disk.daily import DailyBytes
+from engine.cache.disk.early import read_early
 from engine.cache.disk.folder import (
     FolderInUseError,
     FolderLock,
@@ -84,11 +86,33 @@ class DiskSpace:
         self._open: Callable[[], None] | None = None  # opens the tier of the cache in use again
         # Size of the folder of all models, measured while there is no tier. None: to be measured
         self._closed_bytes: int | None = None
+        self._early: ConversationId | None = None  # see read_early
 
     @property
     def _root(self) -> Path | None:
         """The folder of all models. None if nothing is kept on disk."""
         return None if self._settings is None else Path(self._settings.folder)
+
+    def read_early(self, namespace: str, conversation_id: ConversationId | None) -> None:
+        """Begin to read the state of a conversation on another thread, before the tier is opened.
+
+        Args:
+            namespace: the result of models.loader.namespace_of for the model that is being loaded.
+            conversation_id: the conversation whose requests come next. The same one is read once.
+        """
+        root, settings, before = self._root, self._settings, self._early
+        self._early = conversation_id
+        if root is None or settings is None or not settings.enabled or self.tier is not None:
+            return
+        if conversation_id is None or conversation_id == before:
+            return
+        folder = root / disk_namespace(namespace, self._config)
+        threading.Thread(
+            target=attempt,
+            args=("reading cached state early", partial(read_early, folder, conversation_id)),
+            name="early state",
+            daemon=True,
+        ).start()
 
     def open(
         self,
@@ -106,7 +130,7 @@ class DiskSpace:
             namespace: the result of models.loader.namespace_of for the model.
         """
         self._open = partial(self.open, cache, layout, new_caches, namespace)
-        self._closed_bytes = None
+        self._closed_bytes = self._early = None
         root, settings = self._root, self._settings
         if root is None or settings is None or not settings.enabled or self.tier is not None:
             return

@@ -8,15 +8,14 @@ does not import mlx.
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from pathlib import Path
 
-from engine.plain_file import open_plain
+from engine.plain_file import read_through
 from engine.worker.process import WorkerError, shared_worker
 
 log = logging.getLogger(__name__)
-
-_CHUNK_BYTES = 4 << 20
 
 
 class EarlyReading:
@@ -54,25 +53,6 @@ class EarlyReading:
             log.info("the tokenizer is not read early: %r", error)
 
     def _read_weights(self, folder: Path) -> None:
-        nbytes = read_through(folder, self._is_stopped)
+        files = sorted(folder.glob("*.safetensors"))
+        nbytes = read_through(files, self._is_stopped, sys.maxsize)
         log.info("%.0f MB of the model were read during the imports", nbytes / 1e6)
-
-
-def read_through(folder: Path, is_stopped: threading.Event) -> int:
-    """Read the weight files in a folder, in the order of their names, until `is_stopped` is set.
-
-    A file that cannot be read is left out: loading the model reports it.
-
-    Returns:
-        The number of bytes that were read.
-    """
-    nbytes = 0
-    piece = memoryview(bytearray(_CHUNK_BYTES))
-    for path in sorted(folder.glob("*.safetensors")):
-        try:
-            with open_plain(path) as file:
-                while not is_stopped.is_set() and (count := file.readinto(piece)):
-                    nbytes += count
-        except OSError as error:
-            log.info("a file of the model is not read early: %r", error)
-    return nbytes

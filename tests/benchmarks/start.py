@@ -12,7 +12,7 @@ JSON line per kind of run with the medians of the seconds from the start of the 
 
 On a CPU, mlx_lm computes in float32 too. With --app, the window is that of an app bundle: PATH is
 Rejoinder.app/Contents/MacOS/Rejoinder, or that of a twin (packaging/README.md). With --cold, the
-model's files are not in memory when a process starts (Linux). A last line has the ratios: ready / read
+files of the model and of the cached state are not in memory when a process starts (Linux). A last line has the ratios: ready / read
 (weights read) for `first` and `later`, and first word of `restored` / first word of `mlx_lm`.
 """
 
@@ -137,22 +137,25 @@ def run(python: str, code: str, *arguments: str) -> str:
     return result.stdout.splitlines()[-1]
 
 
-def drop_from_memory(model: str) -> None:
-    """Remove a model's files from the memory in which the system keeps files."""
-    for path in Path(model).glob("*.safetensors"):
+def drop_from_memory(folder: str) -> None:
+    """Remove the files of weights or records from the memory in which the system keeps files."""
+    for path in Path(folder).rglob("*.safetensors"):
         with path.open("rb") as file:
+            os.fsync(file.fileno())
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def one_round(
     python: str, model: str, num_tokens: int, *, is_cold: bool
 ) -> dict[str, dict[str, float]]:
-    def timed(python: str, code: str, *arguments: str) -> str:
-        if is_cold:
-            drop_from_memory(model)
-        return run(python, code, *arguments)
-
     with tempfile.TemporaryDirectory() as data:
+
+        def timed(python: str, code: str, *arguments: str) -> str:
+            if is_cold:
+                drop_from_memory(model)
+                drop_from_memory(data)
+            return run(python, code, *arguments)
+
         found = {
             name: json.loads(timed(python, CHILD, data, model, message, continues))
             for name, message, continues in (
@@ -162,8 +165,9 @@ def one_round(
                 ("restored", MESSAGE, "yes"),
             )
         }
-    del found["chat"]
-    return {**found, "mlx_lm": {"word": float(timed(sys.executable, PEER, model, MESSAGE))}}
+        del found["chat"]
+        word = float(timed(sys.executable, PEER, model, MESSAGE))
+    return {**found, "mlx_lm": {"word": word}}
 
 
 def main() -> int:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import gc
 import random
 import shutil
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from weakref import ref
 
@@ -15,9 +17,11 @@ import pytest
 
 from engine.cache.disk import saving, writer
 from engine.cache.disk.folder import FolderLock
+from engine.cache.disk.index import IndexedRecord
 from engine.cache.disk.rates import Rates
-from engine.cache.disk.record import RecordKind, read_header
-from engine.events import ReadAhead, RequestFinished, Shutdown, UnloadModel
+from engine.cache.disk.reader import RecordReader
+from engine.cache.disk.record import Record, RecordKind, read_header
+from engine.events import LoadModel, ReadAhead, RequestFinished, Shutdown, UnloadModel
 from engine.questions import (
     AnyQuestion,
     ClearDisk,
@@ -90,6 +94,44 @@ def _two_runs(open_tiny: OpenTiny, folder: Path, kind: str = "lfm2") -> list[Mes
 
 def _files(folder: Path) -> list[Path]:
     return sorted(folder.glob("*/*.safetensors"))
+
+
+@pytest.mark.parametrize("kind", ["lfm2", "llama"])
+def test_files_read_during_a_load_are_those_that_the_next_request_of_the_shown_chat_needs(
+    open_tiny: OpenTiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    messages = _two_runs(open_tiny, tmp_path, kind)
+    client = open_tiny(kind, disk_folder=tmp_path)
+    _turns(client, 2, chat="B")
+    assert client.core.model is not None
+    load = LoadModel(client.core.model.facts.path)
+    early: list[str] = []
+    needed: list[str] = []
+
+    def read_through(paths: Sequence[Path], *_: object) -> int:
+        early.extend(path.stem for path in paths)
+        return 0
+
+    read_all = RecordReader.read_all
+
+    def noting(self: RecordReader, entries: Sequence[IndexedRecord]) -> list[Record]:
+        needed.extend(entry.address for entry in entries)
+        return read_all(self, entries)
+
+    monkeypatch.setattr("engine.cache.disk.early.read_through", read_through)
+    monkeypatch.setattr(RecordReader, "read_all", noting)
+    client.send(UnloadModel())
+    client.send(load)
+    client.want(lambda wanted: replace(wanted, shown=ConversationId("A")))
+    client.run_until_idle()
+    for thread in threading.enumerate():
+        if thread.name == "early state":
+            thread.join()
+    plan = ask(client, *messages, user("more")).usage.plan
+
+    assert plan.restored == plan.restored_disk > 0
+    assert early == needed
+    _close(client)
 
 
 @pytest.mark.slow

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-import os
 import subprocess
 import threading
 from pathlib import Path
 
 import pytest
 
-from engine.early_reading import EarlyReading, read_through
+from engine.early_reading import EarlyReading
 from engine.worker.process import shared_worker
 from tests.fakes.tiny_model import train_tokenizer
 
@@ -21,26 +20,15 @@ def join_threads() -> None:
             thread.join()
 
 
-def test_reading_covers_all_plain_weight_files(tmp_path: Path) -> None:
+def test_all_weight_files_are_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
     (tmp_path / "model-1.safetensors").write_bytes(b"a" * 5_000_000)
-    (tmp_path / "model-2.safetensors").write_bytes(b"b" * 10)
-    (tmp_path / "config.json").write_bytes(b"{}")
-    (tmp_path / "gone.safetensors").symlink_to(tmp_path / "nowhere")
-    os.mkfifo(tmp_path / "pipe.safetensors")
+    (tmp_path / "model-2.safetensors").write_bytes(b"b" * 1_000_000)
+    (tmp_path / "config.json").write_bytes(b"{}" * 5_000_000)
+    EarlyReading().start(tmp_path)
+    join_threads()
 
-    assert read_through(tmp_path, threading.Event()) == 5_000_010
-
-
-def test_stopped_reading_reads_no_more(tmp_path: Path) -> None:
-    (tmp_path / "model.safetensors").write_bytes(b"a" * 10)
-    is_stopped = threading.Event()
-    is_stopped.set()
-
-    assert read_through(tmp_path, is_stopped) == 0
-
-
-def test_missing_folder_reads_nothing(tmp_path: Path) -> None:
-    assert read_through(tmp_path / "nowhere", threading.Event()) == 0
+    assert "6 MB of the model were read during the imports" in caplog.text
 
 
 def test_start_after_the_stop_starts_no_thread(tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ class RecordFolder:
         return daily_file_of(self._root)
 
     def file(self, entry: IndexedRecord) -> Path:
-        return self.path / (entry.address + SUFFIX)
+        return record_file(self.path, entry)
 
     def delete(self, entries: Iterable[IndexedRecord]) -> None:
         """Delete the files of records that are no longer in the index."""
@@ -134,7 +134,8 @@ class RecordFolder:
 
     def _load(self) -> None:
         """Load the index. Read the headers of records that it lacks; drop what is not there."""
-        known = {entry.address: entry for entry in self._saved()}
+        saved, self.extra = saved_index(self.path)
+        known = {entry.address: entry for entry in saved}
         entries: list[IndexedRecord] = []
         now = self._clock()
         with os.scandir(self.path) as files:
@@ -150,18 +151,6 @@ class RecordFolder:
                     entries.append(entry)
         self.delete(self.index.add_all(entries))
 
-    def _saved(self) -> list[IndexedRecord]:
-        path = self.path / _INDEX
-        try:
-            with path.open("rb") as file:
-                entries, self.extra = unpacked(file.read(_MAX_INDEX_BYTES))
-        except FileNotFoundError:
-            return []
-        except (RecordError, OSError) as error:
-            log.info("the index of cached state is made again: %s", error)
-            return []
-        return entries
-
     def _read_entry(self, path: Path, address: str) -> IndexedRecord | None:
         try:
             header = read_header(path, self.namespace)
@@ -170,6 +159,23 @@ class RecordFolder:
             log.info("a record of cached state is removed: %s", error)
             _remove(path)
             return None
+
+
+def record_file(folder: Path, entry: IndexedRecord) -> Path:
+    """Return the file of a record in the folder of its model."""
+    return folder / (entry.address + SUFFIX)
+
+
+def saved_index(folder: Path) -> tuple[list[IndexedRecord], dict[str, object]]:
+    """Return the entries and the extra values of the saved index: none if it cannot be read."""
+    try:
+        with (folder / _INDEX).open("rb") as file:
+            return unpacked(file.read(_MAX_INDEX_BYTES))
+    except FileNotFoundError:
+        pass
+    except (RecordError, OSError) as error:
+        log.info("the index of cached state is made again: %s", error)
+    return [], {}
 
 
 def forget_in_other_folders(root: Path, used: str | None, conversation_id: str) -> None:

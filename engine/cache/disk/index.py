@@ -215,6 +215,23 @@ class Index:
         at = self._points.get(place.entry.address, {}).get(place.num_tokens, {})
         return at.get(kind)
 
+    def points(self, place: PathPosition) -> list[IndexedRecord]:
+        """Return the records of a resume point: its state, then its logits."""
+        found = [self.point(place, kind) for kind in (RecordKind.STATE, RecordKind.LOGITS)]
+        return [point for point in found if point is not None]
+
+    def longest_path(self, user: str) -> list[IndexedRecord]:
+        """Return the longest path of a conversation: its K/V records in order, then its points.
+
+        Empty if there is none.
+        """
+        own = [one for one in self.entries.values() if user in one.users]
+        last = max((one for one in own if one.ids), key=lambda one: one.end, default=None)
+        if last is None:
+            return []
+        points = self.points(PathPosition(last, last.end))
+        return [*reversed(list(self.ancestry(last))), last, *points]
+
     def path_run(self, place: PathPosition) -> TokenRun:
         """Return all tokens from token 0 to a place, with the passes that computed them."""
         parts: list[TokenRun] = []

@@ -220,8 +220,7 @@ class DiskTier:
             if stop > start:
                 path.append(entry)
             stop = entry.start
-        points = [self._index.point(place, kind) for kind in (RecordKind.STATE, RecordKind.LOGITS)]
-        return path[::-1] + [point for point in points if point is not None]
+        return path[::-1] + self._index.points(place)
 
     def _stop_of(self, place: PathPosition, entry: IndexedRecord) -> int:
         """Return the position up to which a path uses a K/V record: there the next one begins."""

@@ -74,6 +74,14 @@ def test_a_prompt_finds_the_points_of_its_own_path_only() -> None:
     assert found([7]) == []
 
 
+def test_longest_path_of_a_conversation_ends_with_its_resume_point() -> None:
+    index, first, branch, state = _tree()
+
+    assert index.longest_path("other") == [first, branch, state]
+    assert index.longest_path("chat") == [first]
+    assert index.longest_path("nobody") == []
+
+
 def test_without_states_a_prompt_resumes_anywhere() -> None:
     index, first, _, _ = _tree()
     ends = [p.num_tokens for p in index.resume_points([0, 1, 2, 3], needs_state=False)]
