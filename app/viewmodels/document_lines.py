@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from itertools import zip_longest
@@ -160,12 +161,27 @@ class FolderMark:
 
 
 def folder_mark(
-    num_documents: int, status: FolderDocumentsStatus | None, model_name: str
+    num_documents: int,
+    status: FolderDocumentsStatus | None,
+    model_name: str,
+    files: Collection[FileState] = (),
 ) -> FolderMark:
-    """Return the mark of a folder. status: None if it is not known yet."""
+    """Return the mark of a folder.
+
+    Args:
+        num_documents: number of its documents.
+        status: None if it is not known yet.
+        model_name: name of the loaded model.
+        files: states of the files that are not as they were read.
+    """
     state = _MARKS.get(status.state, ChatState.UNREAD) if status else ChatState.UNREAD
-    text = short_state(status, model_name) if status else ""
-    return FolderMark(state, words.row_tip(num_documents, text))
+    counts = Counter(files)
+    parts = [
+        short_state(status, model_name) if status else "",
+        words.num_changed(counts[FileState.CHANGED]),
+        words.num_gone(counts[FileState.GONE]),
+    ]
+    return FolderMark(state, words.row_tip(num_documents, state_words.line(filter(None, parts))))
 
 
 def can_pause(status: FolderDocumentsStatus | None) -> bool:

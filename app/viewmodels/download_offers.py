@@ -16,7 +16,7 @@ from app.words import hub as words
 _ACTIONS: Mapping[DownloadState, tuple[OfferAction, ...]] = {
     DownloadState.QUEUED: (OfferAction.PAUSE, OfferAction.CANCEL),
     DownloadState.RUNNING: (OfferAction.PAUSE, OfferAction.CANCEL),
-    DownloadState.WAITING: (OfferAction.RESUME, OfferAction.CANCEL),
+    DownloadState.WAITING: (OfferAction.TRY_NOW, OfferAction.CANCEL),
     DownloadState.PAUSED: (OfferAction.RESUME, OfferAction.CANCEL),
     DownloadState.FAILED: (OfferAction.RESUME, OfferAction.CANCEL),
     DownloadState.DONE: (OfferAction.CANCEL,),

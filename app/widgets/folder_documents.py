@@ -51,7 +51,12 @@ class DocumentsOfFolders(QObject):
         ListFileDrop(chats, pane, drop.outline, core.document_files)
         core.document_files.added.connect(self._on_added)
         core.document_files.refused.connect(self._on_refused)
-        for changed in (core.documents.changed, core.folders.changed, core.models.status_changed):
+        for changed in (
+            core.documents.changed,
+            core.document_files.changed,
+            core.folders.changed,
+            core.models.status_changed,
+        ):
             changed.connect(chats.viewport().update)
         core.folders.changed.connect(lambda: pane.transcript.refresh(core.library.current))
         app = QGuiApplication.instance()
@@ -82,6 +87,7 @@ class DocumentsOfFolders(QObject):
             len(folder.documents),
             self._core.documents.status(folder_id),
             self._core.models.status.name,
+            self._core.document_files.states(folder_id).values(),
         )
 
     def _on_added(self, folder_id: FolderId, count: int) -> None:

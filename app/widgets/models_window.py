@@ -206,7 +206,7 @@ class ModelsWindow(OwnWindow):
                 hub.download(key, chosen=path)
             case OfferAction.PAUSE:
                 hub.pause(key)
-            case OfferAction.RESUME:
+            case OfferAction.RESUME | OfferAction.TRY_NOW:
                 hub.resume(key)
             case OfferAction.CANCEL:
                 hub.cancel(key)

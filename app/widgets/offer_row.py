@@ -31,6 +31,7 @@ _TEXTS: Mapping[OfferAction, str] = {
     OfferAction.CHOOSE_FILE: words.CHOOSE_FILE,
     OfferAction.PAUSE: words.PAUSE,
     OfferAction.RESUME: words.RESUME,
+    OfferAction.TRY_NOW: words.TRY_NOW,
     OfferAction.CANCEL: words.CANCEL,
     OfferAction.USE: words.USE,
     OfferAction.UNLOAD: words.UNLOAD,
@@ -40,6 +41,8 @@ _TEXTS: Mapping[OfferAction, str] = {
     OfferAction.REVEAL: words.REVEAL,
     OfferAction.REMOVE: words.REMOVE,
 }
+# Actions of a download that is not complete.
+_GOES_ON = frozenset({OfferAction.PAUSE, OfferAction.RESUME, OfferAction.TRY_NOW})
 _STEPS = 1_000  # resolution of the progress bar
 
 
@@ -128,8 +131,8 @@ class OfferRow(QFrame):
         self.buttons, self.more, self.entries = {}, None, {}
         for action in offer.actions:
             text = _TEXTS[action]
-            if action is OfferAction.CANCEL and OfferAction.PAUSE not in offer.actions:
-                text = words.CLEAR if OfferAction.RESUME not in offer.actions else text
+            if action is OfferAction.CANCEL and not _GOES_ON.intersection(offer.actions):
+                text = words.CLEAR
             button = Button(text, self)
             button.setAccessibleName(words.action_on(text, offer.title))
             button.setMinimumWidth(2 * Size.CONTROL)

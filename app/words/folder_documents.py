@@ -117,6 +117,16 @@ def changed_note(num_behind: int) -> str:
     return f"{first} {behind} then read again too. {last}"
 
 
+def num_changed(count: int) -> str:
+    return f"{count:,} changed on disk" if count else ""
+
+
+def num_gone(count: int) -> str:
+    if not count:
+        return ""
+    return "1 file is gone" if count == 1 else f"{count:,} files are gone"
+
+
 def row_tip(count: int, state: str) -> str:
     """Return what the tip of a folder's row says about its documents."""
     return f"{documents(count)} · {state}" if state else documents(count)

@@ -123,7 +123,7 @@ def first_word(time: str) -> str:
 
 def last_measured(num_last: str, tokens: str) -> str:
     """Return the number of tokens that a continued answer's figures are about. tokens: of all parts."""
-    return f"{tokens}, rate of the last {num_last}"
+    return f"{tokens}, speed measured on the last {num_last}"
 
 
 def answer_finished(num_tokens: int | None) -> str:

@@ -130,13 +130,16 @@ class _Case:
     def _is_only_end(self, start: int) -> bool:
         """Return True if nothing but the end of a prompt that was read before is fed.
 
-        It is fed if the logits after the prompt are not stored, or if reading them takes longer.
+        It is fed if the message was read ahead, if the logits after the prompt are not stored, or
+        if reading them takes longer.
         """
         last = min(self.prompt.message_starts[-1], len(self.prompt.token_ids) - 1)
-        is_new = len(self.request.messages) - 1 in self.request.new_messages
+        is_lost = (
+            len(self.request.messages) - 1 in self.request.new_messages and start < self.lost_end
+        )
         path = None if self.known is None else self.known.path
         is_changed = path is not None and (self._options_differ(path) or self._tools_differ(path))
-        return start >= last and not (is_new or is_changed or self.found.faulted)
+        return start >= last and not (is_lost or is_changed or self.found.faulted)
 
     @cached_property
     def lost_end(self) -> int:

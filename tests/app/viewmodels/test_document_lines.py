@@ -87,6 +87,18 @@ def test_every_state_has_a_line_a_mark_and_a_note() -> None:
         assert note.startswith("Begins with 2 documents of Work: 60,000 tokens, ")
 
 
+def test_mark_counts_files_that_are_not_as_they_were_read() -> None:
+    files = [FileState.CHANGED, FileState.GONE, FileState.CHANGED, FileState.GONE]
+    ready = replace(STATUS, state=DocumentState.ON_DISK)
+
+    assert folder_mark(2, ready, "Tiny", files[:1]).text.endswith(
+        "ready on disk · 1 changed on disk"
+    )
+    assert folder_mark(4, None, "", files).text == (
+        "4 documents · 2 changed on disk · 2 files are gone"
+    )
+
+
 def test_unknown_status_claims_no_state() -> None:
     assert folder_mark(1, None, "").text == "1 document"
     note = empty_chat_note(FOLDER, None, "", is_without=False)

@@ -189,18 +189,20 @@ def test_files_that_are_no_model_come_last_with_the_reason_and_remove() -> None:
     )
     parts = replace(broken, path=Path("/m/Big-00001-of-00009.gguf"), card=None, is_complete=False)
     failed = replace(RUNNING, repo_id="owner/Next-4bit", state=DownloadState.FAILED)
-    state = replace(NOTHING, downloads=(failed,))
+    waits = replace(RUNNING, repo_id="owner/Last-4bit", state=DownloadState.WAITING)
+    state = replace(NOTHING, downloads=(failed, waits))
     offers = local_offers((parts, broken, installed()), {}, state)
 
     rows = [(one.key, one.state, one.is_usable, one.actions[:1]) for one in offers]
     assert rows == [
         (str(CARD.path), "", True, (OfferAction.USE,)),
         (failed.key, "Failed", False, (OfferAction.RESUME,)),
+        (waits.key, "Waiting", False, (OfferAction.TRY_NOW,)),
         (str(parts.path), "Can’t be loaded", False, (OfferAction.REMOVE,)),
         (str(broken.path), "Can’t be loaded", False, (OfferAction.REMOVE,)),
     ]
-    assert offers[2].sentence == "Files of it are missing. Download it again, or remove it."
-    assert offers[3].sentence.startswith("1 of 1 weight files are missing. Choose another")
+    assert offers[3].sentence == "Files of it are missing. Download it again, or remove it."
+    assert offers[4].sentence.startswith("1 of 1 weight files are missing. Choose another")
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,8 @@ def test_long_wait_has_the_form_of_the_line_above_the_answer() -> None:
 def test_figures_of_a_continued_answer_say_that_they_are_about_its_last_part() -> None:
     figures = ReplyFigures(decode_tok_s=3.3, first_token_s=0.92, num_tokens=1_067, num_last=12)
     assert (
-        figures_text(figures) == "3.3 tok/s · first word 0.92 s · 1,067 tokens, rate of the last 12"
+        figures_text(figures)
+        == "3.3 tok/s · first word 0.92 s · 1,067 tokens, speed measured on the last 12"
     )
 
 

@@ -629,6 +629,18 @@ def test_draft_read_ahead_does_not_count_as_a_message(history: History) -> None:
     assert texts(reasons(history, sent, at(37))) == ["Message 3 is new: 13 tokens."]
 
 
+def test_end_of_a_prompt_is_the_reason_if_the_new_message_was_read_ahead(history: History) -> None:
+    whole = replace(REPLY, token_ids=(*TAIL, *REPLY.token_ids))
+    sent = ask(SYSTEM, ONE, whole, SECOND)
+    task = ReadAhead(conversation_id=CHAT, messages=sent.request.messages)
+    end = sent.start(4)
+    history.remember(task, sent.prompt, sent.prompt.token_ids[:end], [37, end], model=MODEL)
+
+    assert texts(reasons(history, sent, at(end))) == [
+        "The end of the prompt was read to begin the answer: 3 tokens."
+    ]
+
+
 def test_switched_branch_is_compared_with_its_own_last_turn(history: History) -> None:
     feed(history, ask(SYSTEM, EDITED), REPLY, 10, 20)
     whole = replace(REPLY, token_ids=(*TAIL, *REPLY.token_ids))
