@@ -12,6 +12,9 @@ Priority: first the read-ahead of the shown conversation, then a preview, then t
 of any other conversation, then a title, then an audit. On battery power the only idle work is the
 read-ahead after a reply of the shown conversation; previews and titles wait until the machine is
 plugged in.
+
+A new kind of work needs an IdleKind, a task in idle_queue.py, a function in IdleWorker that creates
+its job, and a case in Idler._make_job.
 """
 
 from __future__ import annotations
@@ -70,16 +73,15 @@ class Idler:
             clock,
         )
         self._queue = IdleQueue()
-        # Question of the preview whose state the worker keeps, or last kept.
-        self._previewed: QuestionId | None = None
-        self._has_unused_state = False  # True if that question is withdrawn
-        # The conversation that the window shows. Its tasks have priority.
-        self._shown: ConversationId | None = None
         self._running = RunningJob(emit)
         self._questions = IdleQuestions(emit)
-        # The reason for the wait in the last PreviewProgress event, with the question. None if the
-        # preview has begun since.
-        self._wait: tuple[QuestionId, PreviewStage] | None = None
+        # The conversation that the window shows. Its tasks have priority.
+        self._shown: ConversationId | None = None
+        # Question of the preview that began last. The worker may still keep its state.
+        self._previewed: QuestionId | None = None
+        self._must_free_state = False  # True if that question is withdrawn, until the next step
+        # The preview that waits, and the reason that the app knows. None if none waits.
+        self._reported_wait: tuple[QuestionId, PreviewStage] | None = None
 
     @property
     def worker(self) -> IdleWorker | None:
@@ -94,12 +96,12 @@ class Idler:
     def has_work(self) -> bool:
         """True if a step would do work or emit an event."""
         has_reports = self._running.is_reported or self._questions.is_end_awaited
-        has_reports |= self._has_unused_state or self._idle_wait not in (None, self._wait)
+        has_reports |= self._must_free_state or self._idle_wait not in (None, self._reported_wait)
         return has_reports or self.is_busy or self._upkeep.has_work
 
     @property
     def is_busy(self) -> bool:
-        """True if a job is in progress, or a job other than an audit may start."""
+        """True if a job is in progress, or a task may start. Upkeep does not count."""
         return self._running.job is not None or self._next() is not None
 
     @property
@@ -111,7 +113,7 @@ class Idler:
         if settles_in_s is not None:
             return settles_in_s
         if self._on_battery():
-            # The end of battery power is no event. Audits and the timing of passes wait for the
+            # No event reports the end of battery power, so the caller asks again. Audits and the timing of passes wait for the
             # next command, tasks do not.
             may_start = bool(self._queue) if self._enabled else self._queue.has_questions
             return ASK_EVERY_S if may_start else math.inf
@@ -136,21 +138,22 @@ class Idler:
         self._drop_title(task.conversation_id)
         self._questions.add(question_id)
         self._queue.add(task)
-        self._refuse_lost()
+        self._answer_dropped_questions()
 
     def make_preview(self, question_id: QuestionId, question: MakePreview) -> None:
         """Queue a preview. It replaces the one before."""
         self._drop_preview()
         self._questions.add(question_id)
         self._queue.add(PreviewTask(question_id, question))
-        self._refuse_lost()
+        self._answer_dropped_questions()
 
     def withdraw(self, question_id: QuestionId) -> None:
         """Cancel the queued or running title or preview of a question, if it has one.
 
-        The next step frees the state of a preview. A request that continues it may wait now.
+        The next step frees the state of a preview, not this call: the queue may have a request that
+        continues it.
         """
-        self._has_unused_state |= question_id == self._previewed
+        self._must_free_state |= question_id == self._previewed
         for task in (*self._queue.questions, self._running.task):
             match task:
                 case TitleTask() if task.question_id == question_id:
@@ -159,7 +162,7 @@ class Idler:
                     self._drop_preview()
                 case _:
                     pass
-        self._refuse_lost()
+        self._answer_dropped_questions()
 
     def queue_read_ahead(self, task: ReadAhead) -> None:
         """Queue a read-ahead task. It replaces an older task of the same conversation.
@@ -212,7 +215,7 @@ class Idler:
             self._running.end()
 
     def drop_all(self, conversation_id: ConversationId) -> None:
-        """Cancel the read-ahead and the title of a conversation, and free its cached state.
+        """Cancel the read-ahead and the title of a conversation, before its cached state is freed.
 
         Its preview begins again without this state. The app withdraws it if it is not wanted.
         """
@@ -220,7 +223,7 @@ class Idler:
         self._drop_title(conversation_id)
         if self._running.is_for(PreviewTask, conversation_id):
             self.pause()
-        self._refuse_lost()
+        self._answer_dropped_questions()
 
     def make_way(self) -> None:
         """Stop the job in progress for a request, and report that a preview waits for it."""
@@ -232,18 +235,20 @@ class Idler:
         self._queue.clear()
         self._running.end()
         self._running.report_stopped()
-        self._refuse_lost()
+        self._answer_dropped_questions()
 
     def step(self) -> bool:
         """Start, advance or pause a job, or emit an event. Return False if there was no work."""
-        self._free_unused_state()
+        self._free_state()
         wait = self._idle_wait
-        if wait is not None and wait != self._wait:
+        if wait is not None and wait != self._reported_wait:
             self._report_wait(wait[1])
             return True
         task, job = self._next(), self._running.job
         if job is None:
             if task is None:
+                # First the end of the last job, which the app waits for. The questions that await
+                # the end of all work are answered before an audit, because none awaits an audit.
                 return (
                     self._running.report_stopped()
                     or self._upkeep.step()
@@ -251,13 +256,13 @@ class Idler:
                     or self._start_audit()
                 )
             self._start(task)
-        elif self._is_spared(job) or (
+        elif self._must_pause_on_battery(job) or (
             task is not None and comes_before(task, self._running.task, self._shown)
         ):
             self.pause()
         else:
             self._advance(job)
-        self._refuse_lost()
+        self._answer_dropped_questions()
         return True
 
     def _next(self) -> IdleTask | None:
@@ -267,7 +272,7 @@ class Idler:
             self._shown, reads=self._enabled, on_battery=self._on_battery()
         )
 
-    def _is_spared(self, job: IdleJob) -> bool:
+    def _must_pause_on_battery(self, job: IdleJob) -> bool:
         """Return whether a job must pause because the machine runs on battery power."""
         is_for_shown = job.kind is IdleKind.READ_AHEAD and job.conversation_id == self._shown
         return not is_for_shown and self._on_battery()
@@ -284,7 +289,7 @@ class Idler:
 
     def _start_preview(self, task: PreviewTask) -> IdleJob | None:
         """Create the job of a preview, or answer with the reason why there is none."""
-        self._wait = None
+        self._reported_wait = None
         question_id = self._previewed = task.question_id
         job = attempt("a preview", lambda: self._make_preview(task))
         if isinstance(job, Failure):
@@ -292,14 +297,14 @@ class Idler:
             return None
         return job
 
-    def _free_unused_state(self) -> None:
+    def _free_state(self) -> None:
         if (
-            self._has_unused_state
+            self._must_free_state
             and self.worker is not None
             and self.worker.free_preview is not None
         ):
             self.worker.free_preview()
-        self._has_unused_state = False
+        self._must_free_state = False
 
     def _make_preview(self, task: PreviewTask) -> IdleJob:
         """Return the job of a preview.
@@ -362,11 +367,11 @@ class Idler:
     def _report_wait(self, stage: PreviewStage) -> None:
         """Report the reason why the queued preview waits, if it is a new one."""
         task = self._queue.preview
-        if task is not None and self._wait != (task.question_id, stage):
-            self._wait = task.question_id, stage
+        if task is not None and self._reported_wait != (task.question_id, stage):
+            self._reported_wait = task.question_id, stage
             self._emit(PreviewProgress(task.question_id, stage))
 
-    def _refuse_lost(self) -> None:
+    def _answer_dropped_questions(self) -> None:
         """Answer the questions of tasks that are neither queued nor in progress any more."""
         tasks = (*self._queue.questions, self._running.task)
         kept = {task.question_id for task in tasks if isinstance(task, TitleTask | PreviewTask)}

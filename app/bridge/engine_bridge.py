@@ -48,6 +48,8 @@ from engine.problem import Problem
 A = TypeVar("A")
 
 IdleEvent = IdleWorking | IdleStopped
+# The functions that get the answer of a question, or a Problem in its place.
+_Receivers = tuple[Callable[[Any], None], Callable[[Problem], object] | None]
 
 
 class EnginePort(EngineCommands, Protocol):
@@ -84,7 +86,7 @@ class EngineBridge(QObject):
         self._is_closed = False
         self._woken.connect(self._drain, Qt.ConnectionType.QueuedConnection)
         # The receivers of answers to open questions
-        self._on_answers: dict[int, Callable[[Any], None]] = {}
+        self._on_answers: dict[int, _Receivers] = {}
         # The window gets all events but those of requests that others submit, such as the server.
         self.clients = Clients(self._on_engine_event)
         self.engine = make_engine(self.clients.emit)
@@ -104,12 +106,17 @@ class EngineBridge(QObject):
             self._is_closed = True
         self._drain()
 
-    def when_answered(self, asked: Asked[A], on_answer: Callable[[A], None]) -> None:
+    def when_answered(
+        self,
+        asked: Asked[A],
+        on_answer: Callable[[A], None],
+        on_problem: Callable[[Problem], object] | None = None,
+    ) -> None:
         """Call on_answer on the main thread with the answer of a question that was put just now.
 
-        A Problem in the place of the answer is ignored.
+        If there is a Problem in the place of the answer, call on_problem. None: ignore it.
         """
-        self._on_answers[asked.question_id] = on_answer
+        self._on_answers[asked.question_id] = on_answer, on_problem
 
     def _on_engine_event(self, event: Event) -> None:
         """Queue an event and wake the main thread. Runs on the engine thread.
@@ -137,9 +144,7 @@ class EngineBridge(QObject):
                 case IdleWorking() | IdleStopped():
                     self.idle_changed.emit(event)
                 case Answered(question_id, answer):
-                    on_answer = self._on_answers.pop(question_id, None)
-                    if on_answer is not None and not isinstance(answer, Problem):
-                        on_answer(answer)
+                    self._deliver(self._on_answers.pop(question_id, None), answer)
                 case (
                     RequestQueued()
                     | RequestStarted()
@@ -155,3 +160,13 @@ class EngineBridge(QObject):
                     self.stages_reported.emit(event)
                 case _:
                     assert_never(event)
+
+    def _deliver(self, receivers: _Receivers | None, answer: object) -> None:
+        """Pass an answer, or a Problem in its place, to the controller that asked."""
+        if receivers is None:
+            return
+        on_answer, on_problem = receivers
+        if not isinstance(answer, Problem):
+            on_answer(answer)
+        elif on_problem is not None:
+            on_problem(answer)

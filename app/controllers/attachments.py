@@ -1,7 +1,12 @@
 """The user's actions on the files of drafts, and their chips and notes. Main thread.
 
-The text of a file (file_openings.py) becomes a part of the draft and is saved with it.
-file_counts.py has its tokens.
+The composer (widgets/attaching.py, chat_pane.py) and files that are opened with the app
+(Core.open_files) call this controller. It has almost no state of its own:
+
+    draft_files.py       the files of each draft, which are a part of it and are saved with it
+    file_openings.py     the files that are being opened. Their chips follow those of the draft
+    file_counts.py       the tokens of the files, only of the draft on show. So chips and notes about
+                         sizes, and cutting to the first part, are about this draft
 """
 
 from __future__ import annotations
@@ -46,9 +51,8 @@ from app.words import attachments as words, undo as undo_words
 from engine.catalog.card import ModelCard
 from engine.types import ConversationId
 
-# Highest number of times that a file is cut again until it fits, and the share that is kept of what
-# should fit: tokens are not equally long everywhere.
-_MAX_CUTS = 6
+_MAX_CUTS = 6  # highest number of times that a file is cut until it fits
+# Share of the estimated length that is kept, because the length of a token varies.
 _KEPT_SHARE = 0.99
 _MIN_PART = 64  # tokens; a shorter first part is of no use
 
@@ -131,34 +135,36 @@ class AttachmentsController(QObject):
         def exchange(_conversation: object) -> None:
             files = self._desk.get(conversation_id).draft_attachments
             if before in files:
-                new = tuple(after if one == before else one for one in files)
+                new = _exchanged(before, after, files)
                 revert = partial(_exchanged, after, before)
-                self._set(conversation_id, new, revert, undo_words.RESIZE_PICTURE)
+                self._drafts.set(
+                    conversation_id, new, revert=revert, name=undo_words.RESIZE_PICTURE
+                )
 
         self._desk.open(
             conversation_id, exchange, lambda one: self.said.emit(conversation_id, str(one))
         )
 
     def remove(self, conversation_id: ConversationId, place: int) -> None:
-        """Remove a file, or cancel its opening. Files that are opened follow the others."""
+        """Remove a file, or cancel its opening if `place` is behind the files of the draft."""
         files = self._desk.get(conversation_id).draft_attachments
         if place < len(files):
             file = files[place]
-            self._set(
+            self._drafts.set(
                 conversation_id,
                 (*files[:place], *files[place + 1 :]),
-                lambda now: now if file in now else (*now[:place], file, *now[place:]),
-                undo_words.REMOVE_FILE,
+                revert=lambda now: now if file in now else (*now[:place], file, *now[place:]),
+                name=undo_words.REMOVE_FILE,
             )
             return
         self._openings.cancel(self._openings.of_draft(conversation_id)[place - len(files)])
 
     def move(self, conversation_id: ConversationId, place: int, to: int) -> None:
-        """Move a file to another place. Places outside of the files do nothing."""
+        """Move a file to another place. Do nothing if one of the places does not exist."""
         files = list(self._desk.get(conversation_id).draft_attachments)
         if place != to and 0 <= to < len(files) and 0 <= place < len(files):
             files.insert(to, files.pop(place))
-            self._set(conversation_id, tuple(files))
+            self._drafts.set(conversation_id, tuple(files))
 
     def use_first_part(self, conversation_id: ConversationId) -> None:
         """Cut the longest file so that the prompt fits the model."""
@@ -178,7 +184,8 @@ class AttachmentsController(QObject):
             return words.BAD_PAGES
         lacking = lacking_pages(files[place], pages)
         kept = (*files[:place], part, *files[place + 1 :])
-        self._set(conversation_id, kept, _restoring(files[place]))
+        revert = _restoring(files[place])
+        self._drafts.set(conversation_id, kept, revert=revert, name=undo_words.SHORTEN_FILE)
         return words.lacks_pages(lacking) if lacking else ""
 
     def is_opening(self, conversation_id: ConversationId) -> bool:
@@ -256,15 +263,6 @@ class AttachmentsController(QObject):
         percent = percent_read(event)
         return reading_note(texts_of(counts.files), sizes, percent, counts.seconds_left)
 
-    def _set(
-        self,
-        conversation_id: ConversationId,
-        files: Files,
-        revert: Revert | None = None,
-        name: str = undo_words.SHORTEN_FILE,
-    ) -> None:
-        self._drafts.set(conversation_id, files, revert=revert, name=name)
-
     def _cut_again(self) -> None:
         if self._cuts_left:
             self._cut()
@@ -285,7 +283,10 @@ class AttachmentsController(QObject):
             tokens = sizes[texts_of(files).index(file)].num_tokens
             kept = int(len(file.text) * _KEPT_SHARE * max(_MIN_PART, tokens - excess.over) / tokens)
         cut = (*files[:place], first_part(file, kept), *files[place + 1 :])
-        self._set(self._library.current, cut, _restoring(file) if undoes else None)
+        # All cuts are one step to undo: that of the first.
+        revert = _restoring(file) if undoes else None
+        conversation_id = self._library.current
+        self._drafts.set(conversation_id, cut, revert=revert, name=undo_words.SHORTEN_FILE)
 
 
 def _exchanged(old: Attachment, new: Attachment, files: Files) -> Files:

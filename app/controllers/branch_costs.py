@@ -43,9 +43,9 @@ class BranchCosts(QObject):
         self._chat_id: ConversationId | None = None
         self._wanted: Sequence[NodeId] = ()
         self.counted: dict[NodeId, TokensCounted] = {}
-        self._is_idle_reading = (
-            False  # True while idle work reads: its services.chat's costs change with it
-        )
+        self._refused: set[NodeId] = set()  # branches of which the engine can make no prompt
+        # True while idle work reads: the costs of its chat change with it.
+        self._is_idle_reading = False
         self._question = CountQuestion(services.bridge, ASK_MS)
         self._question.due.connect(self._ask)
         services.bridge.idle_changed.connect(self._on_idle_changed)
@@ -94,6 +94,7 @@ class BranchCosts(QObject):
     def _drop(self, _chat: object = None) -> None:
         """Drop the costs, which may be wrong now. Ask again after the delay."""
         self._wait()
+        self._refused.clear()
         if self.counted:
             self.counted.clear()
             self.changed.emit()
@@ -104,15 +105,21 @@ class BranchCosts(QObject):
         if facts is None or chat is None or self._turns.live or self._is_idle_reading:
             return
         conversation = self._desk.get(chat)
-        unknown = (end for end in self._wanted if end not in self.counted)
+        unknown = (end for end in self._wanted if end not in self.counted.keys() | self._refused)
         end = next((one for one in unknown if is_in_tree(conversation, one)), None)
         if end is not None:
             prompt = branch_prompt(conversation, end, facts)
-            self._question.ask(prompt, partial(self._on_counted, end))
+            self._question.ask(
+                prompt, partial(self._on_counted, end), partial(self._on_refused, end)
+            )
 
     def _on_counted(self, end: NodeId, counted: TokensCounted) -> None:
         self.counted[end] = counted
         self.changed.emit()
+        self._ask()
+
+    def _on_refused(self, end: NodeId) -> None:
+        self._refused.add(end)
         self._ask()
 
 

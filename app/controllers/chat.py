@@ -29,7 +29,7 @@ from dataclasses import replace
 from PySide6.QtCore import QObject, Signal
 
 from app.controllers.chat_steps import ChatSteps
-from app.controllers.desk import Desk, Unsent
+from app.controllers.desk import Desk
 from app.controllers.models import ModelsController
 from app.controllers.origin import Origin
 from app.controllers.queued_messages import QueuedMessages
@@ -65,6 +65,7 @@ from app.conversation.tree import (
     shown_path,
     versions,
 )
+from app.conversation.unsent import Unsent
 from app.words import undo as undo_words
 from engine.types import ConversationId
 

@@ -36,13 +36,27 @@ class CountQuestion(QObject):
         return self._asked is not None or self._delay.isActive()
 
     def ask(
-        self, prompt: NextPrompt | Request, on_counted: Callable[[TokensCounted], object]
+        self,
+        prompt: NextPrompt | Request,
+        on_counted: Callable[[TokensCounted], object],
+        on_refused: Callable[[], object] = lambda: None,
     ) -> None:
-        """Ask for the tokens of a prompt. Call on_counted unless the question is withdrawn."""
+        """Ask for the tokens of a prompt. Call one of two functions unless the question is withdrawn.
+
+        Args:
+            prompt: the prompt.
+            on_counted: gets the tokens.
+            on_refused: called if the engine cannot make the prompt, such as for a template that
+                refuses its messages.
+        """
         self.withdraw()
         if not self._is_over:
             asked = self._asked = self._bridge.engine.count_tokens(prompt)
-            self._bridge.when_answered(asked, partial(self._on_counted, asked, on_counted))
+            self._bridge.when_answered(
+                asked,
+                lambda counted: self._on_answered(asked, partial(on_counted, counted)),
+                lambda _problem: self._on_answered(asked, on_refused),
+            )
 
     def wait(self) -> None:
         """Withdraw the open question. Emit `due` after the delay, which begins again."""
@@ -62,12 +76,7 @@ class CountQuestion(QObject):
         self._is_over = True
         self.withdraw()
 
-    def _on_counted(
-        self,
-        asked: Asked[TokensCounted],
-        on_counted: Callable[[TokensCounted], object],
-        counted: TokensCounted,
-    ) -> None:
+    def _on_answered(self, asked: Asked[TokensCounted], act: Callable[[], object]) -> None:
         if asked == self._asked:
             self._asked = None
-            on_counted(counted)
+            act()

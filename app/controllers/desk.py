@@ -3,8 +3,21 @@
 The desk keeps the current value of every open conversation. The controllers replace this value, and
 the transcript shows it. A new turn (a message and its reply) is shown at once, but stored only when
 the engine has accepted the turn. Until then, only the text of its user message is saved, as part of
-the draft. A queued message is saved as part of the draft too. The stored draft has a mark while it
-has such a text (Conversation.draft_was_sent). A save that failed is retried after 5 s.
+the draft. A queued message is saved as part of the draft too. While the stored draft has such a text,
+its field draft_was_sent is True. A save that failed is retried after 5 s.
+
+What the desk knows of a conversation besides its value, and how long:
+
+    collection   holds                                 from             to
+    _reading     callbacks of a load                   open, expect     the end of the load
+    _pinned      one with a running turn               pin              unpin
+    _held        the value without a turn              hold             accept, take_back
+    _queued      a message that waits for an answer    queue            take_queued
+    _unsaved     one whose last save failed            a failed save    a save that succeeds
+    _cut_off     one whose message was not read        note_quit        accept
+
+A conversation in _held is pinned too. `_trim` drops none that is shown, expected, pinned, queued,
+unsaved or has an open editor.
 """
 
 from __future__ import annotations
@@ -24,6 +37,7 @@ from app.conversation.tree import (
     set_draft_attachments,
     set_draft_edits,
 )
+from app.conversation.unsent import NOTHING_UNSENT, Unsent, join_texts, with_unsent
 from engine.problem import Problem
 from engine.types import ConversationId
 
@@ -39,16 +53,6 @@ class _UnacceptedTurn:
     before: Conversation  # the conversation without the turn
     text: str  # text of the turn's user message; empty if the turn adds none
     files: tuple[Attachment, ...]  # files of that message, if they came from the draft
-
-
-class Unsent(NamedTuple):
-    """A message that is queued, or that was taken back."""
-
-    text: str = ""
-    files: tuple[Attachment, ...] = ()
-
-
-_NOTHING = Unsent()
 
 
 class _Waiter(NamedTuple):
@@ -219,7 +223,7 @@ class Desk(QObject):
         """
         if has_editor:
             self._held[conversation_id] = replace(self._held[conversation_id], text="")
-        queued = self.take_queued(conversation_id) if has_queued else _NOTHING
+        queued = self.take_queued(conversation_id) if has_queued else NOTHING_UNSENT
         value = self._with_held(with_unsent(self._open[conversation_id], queued))
         del self._held[conversation_id]
         self.save(set_draft(value, value.draft))  # a new conversation gets its title from the draft
@@ -238,11 +242,11 @@ class Desk(QObject):
 
     def queued(self, conversation_id: ConversationId) -> Unsent:
         """Return the queued message, which is empty if there is none."""
-        return self._queued.get(conversation_id, _NOTHING)
+        return self._queued.get(conversation_id, NOTHING_UNSENT)
 
     def take_queued(self, conversation_id: ConversationId) -> Unsent:
         """Remove the queued message and return it; later saves do not contain it."""
-        return self._queued.pop(conversation_id, _NOTHING)
+        return self._queued.pop(conversation_id, NOTHING_UNSENT)
 
     def pin(self, conversation_id: ConversationId) -> None:
         """Keep a conversation in memory until unpin(), as long as it has a running turn.
@@ -311,7 +315,11 @@ class Desk(QObject):
         return self._with_held(value)
 
     def _with_held(self, value: Conversation) -> Conversation:
-        """Return a conversation without the turn that was not accepted, with its text in the draft."""
+        """Return a conversation without the turn that was not accepted, with its text in the draft.
+
+        The fields that the user can change while the turn waits are those of `value`. A new field of
+        Conversation that can change then must be added here.
+        """
         held = self._held.get(value.conversation_id)
         if held is None:
             return value
@@ -376,17 +384,3 @@ class Desk(QObject):
 
 def _unchanged(conversation: Conversation) -> Conversation:
     return conversation
-
-
-def with_unsent(value: Conversation, unsent: Unsent) -> Conversation:
-    """Return a conversation with an unsent message in front of its draft."""
-    return replace(
-        value,
-        draft=join_texts(unsent.text, value.draft),
-        draft_attachments=(*unsent.files, *value.draft_attachments),
-    )
-
-
-def join_texts(earlier: str, later: str) -> str:
-    """Join two texts with a blank line between them. Skip a text that is blank."""
-    return "\n\n".join(text for text in (earlier, later) if text.strip())

@@ -3,11 +3,22 @@
 A scan of the model folders runs on a worker thread (lane) and returns a ModelCard per model. The
 scan is repeated when the folders have changed. After the first scan the controller loads the first
 of these models that exists: the one named on the command line, the one chosen last, the best one
-found. If none of them exists, the controller makes and loads a small starter model. A model that
-answers counts as chosen if the user has chosen none yet, so a model folder that is added later does
-not change it. If the model chosen last is gone, no other model takes its place until the user
-chooses one. `status` is the state of the model in use, for example loading or ready. When the model
-is ready, turns.py submits the waiting turns.
+found. If none of them exists, the controller makes and loads a small starter model. If the user has
+chosen none, the first model that answers is stored as the choice. If the model chosen last is gone,
+no other model takes its place until the user chooses one. When the model is ready, turns.py submits
+the waiting turns. The phases of `status`, the state of the model in use:
+
+    phase                      entered by                               left by
+    SEARCHING                  the start                                the first scan
+    UNPACKING                  a scan that finds no model               a load; NONE if it fails
+    NONE                       a scan or a starter model that fails     a scan that finds a model
+    IMPORTING, CLOSING, LOADING,
+    CONNECTING, CHECKING       a load, then the events of the engine    READY, FAILED
+    READY                      the end of a load                        another load; GONE
+    FAILED                     a load that fails                        a load; GONE
+    GONE                       a scan that misses the folder            a scan that finds it again
+
+A model that the engine unloaded stays READY, with is_unloaded: the next message loads it again.
 """
 
 from __future__ import annotations
@@ -78,7 +89,7 @@ class ModelsController(QObject):
         self._fingerprint = ""  # Catalog.fingerprint at the last scan; empty to force a scan
         self._checking = False  # True while a check of the folders is queued or running
         self._must_recheck = False  # True if that check may have begun too early
-        self._noted = ""  # path of a model that check() named
+        self._watched_path = ""  # see check()
         # Called before a change of the model that may cut off answers. The window sets it.
         self.confirm: ConfirmChange = _change_at_once
         self.cards: tuple[ModelCard, ...] = ()
@@ -104,7 +115,7 @@ class ModelsController(QObject):
             return
         self._checking = True
         preferences = self._preferences.value
-        paths = (preferences.model_path, self.status.path, self._noted)
+        paths = (preferences.model_path, self.status.path, self._watched_path)
         checked = [path for path in paths if path]
         # The model of the command line is listed too, so that it can be chosen again.
         folders = (*preferences.model_folders, *([str(self._wanted)] if self._wanted else []))
@@ -112,13 +123,13 @@ class ModelsController(QObject):
         self._lane.run(scan, self._on_scanned, self._on_scan_failed)
 
     def check(self, path: str) -> None:
-        """Keep checking whether the model that answered in the shown chat is still there."""
-        if path != self._noted:
-            self._noted = path
+        """Include the model that answered in the shown chat in each scan, wherever its folder is."""
+        if path != self._watched_path:
+            self._watched_path = path
             self.refresh()
 
     def look_again(self) -> None:
-        """Scan the model folders, also if their fingerprint is unchanged."""
+        """Scan the model folders after a change by the app, also if their fingerprint is the same."""
         self._fingerprint = ""
         self.refresh()
 
@@ -130,7 +141,7 @@ class ModelsController(QObject):
         then: called once the model is chosen, which may not be ready yet.
         """
 
-        def choose() -> None:
+        def act() -> None:
             if self._is_in_use(path):
                 self._remember(path)
             else:
@@ -139,9 +150,9 @@ class ModelsController(QObject):
                 then()
 
         if self._is_in_use(path):
-            choose()
+            act()
         else:
-            self.confirm(self._name(path), choose)
+            self.confirm(self._name(path), act)
 
     def load_for_program(self, path: Path) -> bool:
         """Load the model in a folder that a program has chosen. Return False if another one is being loaded.
@@ -255,8 +266,8 @@ class ModelsController(QObject):
         self._fingerprint = "" if self._must_recheck else scan.fingerprint
         if scan.cards is not None:
             self.cards, self._best = scan.cards, scan.best
-        is_moved = {path for path in scan.gone if any(card.is_at(path) for card in self.cards)}
-        gone, self.gone = self.gone, scan.gone - is_moved
+        moved = {path for path in scan.gone if any(card.is_at(path) for card in self.cards)}
+        gone, self.gone = self.gone, scan.gone - moved
         if scan.cards is not None or gone != self.gone:
             self.cards_changed.emit()
         self._follow_disk(has_changed=scan.cards is not None)
@@ -340,7 +351,9 @@ class ModelsController(QObject):
         if isinstance(event, ModelUnloaded):
             if event.is_idle and self.status.phase is ModelPhase.READY:
                 self._set_status(replace(self.status, is_unloaded=True))
-                self._follow_disk(has_changed=False)  # a scan before this event may miss the model
+                self._follow_disk(
+                    has_changed=False
+                )  # a scan may have missed the folder before this event
             return
         path = event.facts.path if isinstance(event, ModelLoaded) else event.path
         if not path or path != self.status.path:

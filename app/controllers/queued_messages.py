@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 from PySide6.QtCore import QObject, Signal
 
-from app.controllers.desk import Desk, Unsent, with_unsent
+from app.controllers.desk import Desk
 from app.controllers.turns import Turns
 from app.conversation.tree import Conversation, MessageStatus, NodeId, shown_path
+from app.conversation.unsent import Unsent, with_unsent
 from engine.types import ConversationId
 
 

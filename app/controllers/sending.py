@@ -24,7 +24,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.controllers.chat import ChatController
 from app.controllers.chat_steps import AnswerRunningError
-from app.controllers.desk import Desk, Unsent, join_texts, with_unsent
+from app.controllers.desk import Desk
 from app.controllers.origin import Origin
 from app.controllers.refusal import Refusal
 from app.controllers.turns import Turns
@@ -32,6 +32,7 @@ from app.controllers.undo import UndoList
 from app.conversation.attachments import own_files
 from app.conversation.deletion import delete_message, restore_message
 from app.conversation.tree import Conversation, NodeId, path_to, set_draft, show_branch, versions
+from app.conversation.unsent import Unsent, join_texts, with_unsent
 from app.words import problems, undo as words
 from engine.types import ConversationId
 

@@ -17,11 +17,12 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Signal
 
-from app.controllers.desk import Desk, join_texts
+from app.controllers.desk import Desk
 from app.controllers.refusal import Refusal, RefusedEdit
 from app.controllers.running_turn import RunningTurn, turns_of
 from app.conversation.deletion import can_delete, delete_message
 from app.conversation.tree import Conversation
+from app.conversation.unsent import join_texts
 from engine.problem import Problem
 from engine.types import ConversationId
 

@@ -2,7 +2,7 @@
 
 LIGHT and DARK are the two appearances; LIGHT_SHARP and DARK_SHARP are their variants with more
 contrast. Theme (palette.py) selects one of the four. Widgets and style sheets take all values from
-this file, so the look of the app can be changed in this file alone. contrast.py lists the allowed
+this file, so the look of the app can be changed in this file alone. A test has the allowed
 pairs of ink and background.
 """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, QTimer
 
 from app.controllers.core import Core
-from app.controllers.desk import join_texts
+from app.conversation.unsent import join_texts
 from app.theme.tokens import Millis
 from app.widgets.composer import Composer
 from engine.types import ConversationId

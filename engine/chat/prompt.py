@@ -1,4 +1,9 @@
-"""The token ids of a prompt, with the positions of its messages and its resume points."""
+"""The token ids of a prompt, with the positions of its messages and its resume points.
+
+A Prompt is a value that the runner plans and feeds. MessageEncoder creates a TokenizedMessages for
+each prompt that it encodes, and PromptBuilder makes the Prompt of it with `end` and `cut`. Both
+work on the engine thread.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +63,7 @@ class TokenizedMessages:
     runs: Runs
     # Position of each message's first token, as in Prompt.message_starts.
     starts: list[int] = field(default_factory=list[int])
-    # Resume points where the text of each message starts that is no reply.
+    # One resume point for each message that is no reply: the start of its text.
     points: list[ResumePoint] = field(default_factory=list[ResumePoint])
     is_opened: bool = False  # True after the start of the first user or tool message
 

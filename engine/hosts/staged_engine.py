@@ -58,12 +58,12 @@ from engine.questions import (
     Ask,
     AwaitIdle,
     CheckResult,
-    CountPictures,
-    CountTokens,
-    MakePreview,
-    MakeTitle,
+    ClearDisk,
+    Evict,
+    Forget,
+    ForgetUnknown,
     MoveToDisk,
-    ParseCalls,
+    ReportCache,
     ReportChats,
     Verify,
 )
@@ -357,12 +357,12 @@ def _answer_to(question: AnyQuestion) -> Answer | Problem:
             return None
         case Verify():
             return _NOT_VERIFIED
-        case CountTokens() | CountPictures() | ParseCalls() | MakeTitle() | MakePreview():
-            return NoModelError(_NO_MODEL).problem
         case ReportChats() | MoveToDisk():
             return HeldChats()
-        case _:
+        case ReportCache() | Forget() | ForgetUnknown() | ClearDisk() | Evict():
             return CacheReport(NOTHING_CACHED)
+        case _:
+            return NoModelError(_NO_MODEL).problem
 
 
 def loading_of(path: str, stages: Sequence[StageState]) -> ModelLoading:

@@ -36,8 +36,15 @@ With look-ahead, when the last token of a sequence is read, a pass that feeds th
 launched. `detach` undoes this pass for the row of the sequence. The caches of the sequence then
 hold the same tokens as without look-ahead: the whole reply except the newest token.
 
-After a step, Sequence.drawn of an attached sequence has the newest token, as a lazy scalar that is
-not read yet, if the step looked ahead. Otherwise it is None.
+The states of an attached sequence, in their order:
+
+    state                   fields of Sequence                    set by
+    prompt is fed           logits set, num_output 0              attach (by the caller)
+    drawn, not read         drawn: the token, a lazy scalar       _set_drawn
+    fed before it is read   drawn set, is_ahead                   _launch, with look-ahead
+    read and delivered      drawn None, the token is in `reply`   _deliver_drawn, _verify
+
+After a step that looked ahead, a sequence is in the third state, otherwise in the last one.
 """
 
 from __future__ import annotations
@@ -135,10 +142,11 @@ class Decoder:
         self._events, self._failed = {}, []
         fed = list(self._sequences)
         new = [s for s in self._sequences if s.drawn is None and not s.num_output]
-        _keep_drawn(self._each(new, _draw_first))
+        _set_drawn(self._each(new, _draw_first))
         drafts: Mapping[Sequence, Drafts] = {}
         self._drafter.note_beside(beside_s)
         if self._drafter.may_propose(self._sequences):
+            # A draft follows a token that is read. So the drawn tokens are read and delivered first.
             for sequence in self._sequences:
                 _commit_ahead(sequence)
             self._deliver_drawn(deliver)
@@ -173,26 +181,28 @@ class Decoder:
     def _decode_one(self, deliver: Deliver) -> None:
         """Feed and draw one token per sequence."""
         logits = self._launch()
-        late = {
+        drawn_after_read = {
             sequence: row
             for sequence, row in logits.items()
             if sequence.drawn is not None and sequence.draws_late
         }
-        following = self._draw({s: row for s, row in logits.items() if s not in late})
+        next_tokens = self._draw({s: row for s, row in logits.items() if s not in drawn_after_read})
         # The pass and its draws are one evaluation, because each one costs time.
-        states = self._head.states([*late, *following])
-        evaluate_soon(list(late.values()), list(following.values()), states)
+        states = self._head.states([*drawn_after_read, *next_tokens])
+        evaluate_soon(list(drawn_after_read.values()), list(next_tokens.values()), states)
         # Without look-ahead, this step reads the tokens that its own pass gives. With look-ahead,
         # it reads the tokens drawn before the pass. The pass's own tokens are kept for the next
         # step.
         if not self._looks_ahead:
-            _keep_drawn(following)
+            _set_drawn(next_tokens)
         self._deliver_drawn(deliver)
         if self._looks_ahead:
-            _keep_drawn(following)
-            drawn = self._draw({s: row for s, row in late.items() if s in self._sequences})
+            _set_drawn(next_tokens)
+            drawn = self._draw(
+                {s: row for s, row in drawn_after_read.items() if s in self._sequences}
+            )
             evaluate_soon(list(drawn.values()))
-            _keep_drawn(drawn)
+            _set_drawn(drawn)
 
     def _launch(self) -> dict[Sequence, mx.array]:
         """Feed one token per sequence. Return the lazy logits (V,) of each sequence's next token.
@@ -337,7 +347,7 @@ class Decoder:
         return failed
 
 
-def _keep_drawn(drawn: Mapping[Sequence, mx.array]) -> None:
+def _set_drawn(drawn: Mapping[Sequence, mx.array]) -> None:
     for sequence, token_id in drawn.items():
         sequence.drawn = token_id
 

@@ -7,6 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
 from queue import SimpleQueue
+from typing import get_args
 
 import pytest
 
@@ -19,6 +20,7 @@ from engine.questions import (
     Ask,
     AwaitIdle,
     ClearDisk,
+    CountPictures,
     CountTokens,
     Evict,
     EvictWhat,
@@ -40,6 +42,7 @@ A = ConversationId("A")
 QUESTIONS: tuple[Callable[[], AnyQuestion], ...] = (
     AwaitIdle,
     ClearDisk,
+    lambda: CountPictures(((640, 480),)),
     lambda: CountTokens(NextPrompt(conversation_id=A)),
     lambda: ParseCalls("x"),
     lambda: Evict(EvictWhat.ALL),
@@ -58,6 +61,10 @@ QUESTIONS: tuple[Callable[[], AnyQuestion], ...] = (
 
 class Panic(BaseException):
     """An error that ends the engine thread."""
+
+
+def test_questions_of_this_module_are_all_that_there_are() -> None:
+    assert {type(make()) for make in QUESTIONS} == set(get_args(AnyQuestion))
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -2,7 +2,7 @@
 
 telling_colors() gives each colour token of the theme a different value, so a painted colour
 identifies its token. The device finds pairs of tokens in the widgets that it paints.
-tests/app/theme/test_painted_pairs.py compares these pairs with the pairs in app/theme/contrast.py,
+tests/app/theme/test_painted_pairs.py compares these pairs with the pairs in tests/fakes/contrast.py,
 which have a guaranteed contrast.
 """
 
@@ -32,8 +32,8 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
-from app.theme.contrast import EXEMPT, SURFACES, PaintKind, Pair
 from app.theme.tokens import LIGHT, Colors, FolderInks, StateInk, SyntaxColors
+from tests.fakes.contrast import EXEMPT, SURFACES, PaintKind, Pair
 from tests.fakes.pixels import pixels_of
 
 TRANSLUCENT = ("inline_code",)

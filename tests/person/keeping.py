@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 
-from app.controllers.desk import join_texts
 from app.conversation.attachments import Attachment
 from app.conversation.tree import Conversation, MessageStatus
+from app.conversation.unsent import join_texts
 from app.settings import Settings
 from app.viewmodels.items import TranscriptItems
 from app.viewmodels.transcript import TranscriptItem

@@ -7,8 +7,9 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.bridge.store_lane import StoreLane
-from app.controllers.desk import KEPT, Desk, join_texts
+from app.controllers.desk import KEPT, Desk
 from app.conversation.tree import Conversation, new_conversation, set_title
+from app.conversation.unsent import join_texts
 from app.store.conversations import ConversationStore, OpenedStore, open_store
 from app.store.errors import DatabaseFullError, DatabaseNewerError
 from engine.problem import Problem

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.theme.contrast import MIN_CONTRAST, PAINTED_PAIRS, PaintKind, Pair, contrast
 from app.theme.tokens import DARK, DARK_SHARP, LIGHT, LIGHT_SHARP, Colors
+from tests.fakes.contrast import MIN_CONTRAST, PAINTED_PAIRS, PaintKind, Pair, contrast
 
 APPEARANCES = {"light": LIGHT, "dark": DARK, "sharp light": LIGHT_SHARP, "sharp dark": DARK_SHARP}
 

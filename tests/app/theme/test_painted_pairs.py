@@ -1,4 +1,4 @@
-"""Tests that each text colour and its background are a pair listed in app/theme/contrast.py.
+"""Tests that each text colour and its background are a pair listed in tests/fakes/contrast.py.
 
 The test paints the window in scenes of tests/screenshots, and paints each control with the
 keyboard focus and with the mouse pointer over it. `make test` paints SCENES_HERE, which have most
@@ -17,13 +17,13 @@ from PySide6.QtWidgets import QAbstractItemView, QApplication, QDialog, QLabel, 
 from pytestqt.qtbot import QtBot
 
 from app.theme import palette
-from app.theme.contrast import PAINTED_PAIRS, PaintKind, Pair
 from app.widgets.branch_map.compare_window import CompareWindow
 from app.widgets.branch_map.window import BranchMapWindow
 from app.widgets.main_window import MainWindow
 from app.widgets.models_window import ModelsWindow
 from app.widgets.settings_window import SettingsWindow
 from app.widgets.transcript.rows.row import Target
+from tests.fakes.contrast import PAINTED_PAIRS, PaintKind, Pair
 from tests.fakes.paint_recorder import PaintRecorder, telling_colors
 from tests.fakes.stage import Stage
 from tests.screenshots.make import SCENES, View, staged

@@ -13,6 +13,8 @@ from app.viewmodels.branch_cost import BranchCost, BranchState
 from app.widgets.branch_map.compare_window import CompareWindow
 from app.widgets.branch_map.window import BranchMapWindow
 from app.widgets.commands import CommandId
+from engine.errors import TemplateError
+from engine.questions import CountTokens
 from tests.fakes.stage import CTRL, Key, Stage
 from tests.screenshots.branches import branch_map
 
@@ -469,6 +471,20 @@ def test_costs_are_asked_one_at_a_time_and_withdrawn_when_the_window_is_closed(
     stage.engine.finish_counts()
     stage.settle()
     assert stage.core.branch_costs.costs == {}
+
+
+def test_branch_of_which_no_prompt_can_be_made_has_no_cost_and_the_next_one_has(
+    stage: Stage,
+) -> None:
+    stage.engine.hold_counts = True
+    window = with_costs(stage)
+    stage.wait_until(lambda: other_counts(stage) > 0)
+
+    stage.engine.answer(CountTokens, TemplateError("It refuses this order of roles.").problem)
+    stage.engine.finish_counts()
+
+    stage.wait_until(lambda: len(window.map.marks.costs) == 3)
+    assert other_counts(stage) == 3, "a branch that was refused is asked for again"
 
 
 def test_no_cost_is_on_show_while_an_answer_is_running(stage: Stage) -> None:
