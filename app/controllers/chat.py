@@ -115,8 +115,6 @@ class ChatController(QObject):
         self.may_begin: Callable[[ConversationId], bool] = lambda _chat: True
         # Returns the turn of an edit, which may begin with a preview. Previews sets it.
         self.begin_edit: Callable[[Turn], Turn] = lambda turn: turn
-        # The files of messages in editors, if they are not those of the message. See EditedFiles.
-        self.edited_files: dict[NodeId, Files] = {}
 
         def may_begin(chat: ConversationId) -> bool:
             return self.may_begin(chat)  # the function at the time of the call
@@ -196,10 +194,8 @@ class ChatController(QObject):
     ) -> bool:
         """Add a new version of a user message, with this text, and request its answer.
 
-        attachments: those of the new version; None for those in the editor of the message.
+        attachments: those of the new version. None: those of the message.
         """
-        if attachments is None:
-            attachments = self.edited_files.get(node_id)
         ids, now = TurnIds.new(self._origin.new_id), self._origin.now()
         has_begun = self._starter.start(
             conversation_id,
@@ -209,7 +205,6 @@ class ChatController(QObject):
             ),
         )
         if has_begun:
-            self.edited_files.pop(node_id, None)
             name = undo_words.EDIT_MESSAGE
             self._steps.note_turn(name, conversation_id, before=node_id, after=(ids.user,))
         return has_begun

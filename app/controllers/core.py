@@ -216,7 +216,7 @@ class Core(QObject):
         self.attachments = AttachmentsController(
             self.desk, self.models, self.library, self.draft_files, openings, counts
         )
-        self.edited_files = EditedFiles(self.desk, self.chat, openings)
+        self.edited_files = EditedFiles(self.desk, openings)
         self.document_files = DocumentFiles(openings, self.folders)
         self.quotes = QuoteSearch()
         self.chat_states = ChatStates(self.bridge, self.memory_map)

@@ -1,6 +1,6 @@
 """The files of messages in editors, which a user removes and adds before the message is sent again.
 
-ChatController has the changed files until the edit is sent or cancelled. Main thread.
+The changed files are kept here until the edit is sent or cancelled. Main thread.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from app.bridge.jobs import Job
-from app.controllers.chat import ChatController
 from app.controllers.desk import Desk
 from app.controllers.file_openings import FileOpenings
 from app.conversation.attachments import (
@@ -49,20 +48,29 @@ class EditedFiles(QObject):
     # arguments: ConversationId, a sentence for the user
     said = Signal(object, str)
 
-    def __init__(self, desk: Desk, chat: ChatController, openings: FileOpenings) -> None:
+    def __init__(self, desk: Desk, openings: FileOpenings) -> None:
         super().__init__()
         self._desk = desk
-        self._chat = chat
         self._openings = openings
+        # The files of messages in editors, if they are not those of the message.
+        self._changed: dict[NodeId, Files] = {}
         self._running: list[_Opening] = []
 
     def is_changed(self, node_id: NodeId) -> bool:
-        return node_id in self._chat.edited_files
+        return node_id in self._changed
+
+    def changed_files(self, node_id: NodeId) -> Files | None:
+        """Return the files of a message in an editor. None: those of the message."""
+        return self._changed.get(node_id)
+
+    def take(self, node_id: NodeId) -> Files | None:
+        """Forget the files of an editor that is closed, and return them as changed_files() does."""
+        return self._changed.pop(node_id, None)
 
     def files(self, conversation_id: ConversationId, node_id: NodeId) -> Files:
         """Return the files that the message has if it is sent now."""
         node = self._desk.get(conversation_id).nodes.get(node_id)
-        return self._chat.edited_files.get(node_id, () if node is None else node.attachments)
+        return self._changed.get(node_id, () if node is None else node.attachments)
 
     def num_unchanged(self, conversation_id: ConversationId, node_id: NodeId) -> int:
         """Return the number of files before the first change. The model has read these before."""
@@ -139,9 +147,9 @@ class EditedFiles(QObject):
         node = self._desk.get(conversation_id).nodes.get(node_id)
         if node is None:
             return
-        self._chat.edited_files[node_id] = files
+        self._changed[node_id] = files
         if files == node.attachments:
-            del self._chat.edited_files[node_id]
+            del self._changed[node_id]
         self.changed.emit()
 
     def cancel_openings(self, node_id: NodeId) -> None:

@@ -77,9 +77,7 @@ class ChatPane(QWidget):
         self.view = TranscriptView(theme, self.reading, pictures=core.pictures)
         self.reading.add_transcript(self.view)
         self.view.focus_moved.connect(FocusRing(theme, self.view).setHidden)
-        self.transcript = TranscriptBinding(
-            self.view, core.desk, core.turns, core.chat, core.library, core.quotes
-        )
+        self.transcript = TranscriptBinding(self.view, core)
         self.find_bar = FindBar(theme, self.view, self)
         self.empty = EmptyChat(theme, core, self)
         self.cards = CardStack(self)

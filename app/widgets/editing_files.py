@@ -54,7 +54,7 @@ class EditingFiles(QObject):
         edit = self._host.edit
         if edit is None:
             return None
-        return OpenEdit(*edit, self._core.chat.edited_files.get(NodeId(edit[0])))
+        return OpenEdit(*edit, self._files.changed_files(NodeId(edit[0])))
 
     @property
     def _place(self) -> tuple[ConversationId, NodeId]:

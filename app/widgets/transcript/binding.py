@@ -5,11 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication
 
-from app.controllers.chat import ChatController
-from app.controllers.desk import Desk
-from app.controllers.library import LibraryController
-from app.controllers.quote_search import QuoteSearch
-from app.controllers.turns import Turns
+from app.controllers.core import Core
 from app.conversation.tree import NodeId
 from app.viewmodels.items import TranscriptItems, column_item, with_folder, with_quotes
 from app.viewmodels.phases import Planned
@@ -39,27 +35,18 @@ class TranscriptBinding(QObject):
     side_by_side_requested = Signal(object)  # argument: NodeId of an answer with several versions
     storage_requested = Signal()  # a click on the link to the settings of room for chats
 
-    def __init__(
-        self,
-        view: TranscriptView,
-        desk: Desk,
-        turns: Turns,
-        chat: ChatController,
-        library: LibraryController,
-        quotes: QuoteSearch,
-    ) -> None:
+    def __init__(self, view: TranscriptView, core: Core) -> None:
         super().__init__(view)
         self._view = view
-        self._desk = desk
-        self._turns = turns
-        self._chat = chat
-        self._library = library
-        self._quotes = quotes
+        self._desk, self._turns, self._chat = core.desk, core.turns, core.chat
+        self._library = core.library
+        self._quotes = core.quotes
+        self._edited_files = core.edited_files
         self._shown: ConversationId | None = None
         self._items_of = TranscriptItems().of
         self._items: dict[str, TranscriptItem] = {}
         self._editing: NodeId | None = None
-        self.edits = DraftEdits(view.editor_host, desk, library.listed)
+        self.edits = DraftEdits(view.editor_host, core.desk, core.library.listed)
         # Scroll positions at which the conversations were left. None: the end.
         self._positions: dict[ConversationId, ScrollPosition | None] = {}
         self._located: ConversationId | None = None  # the conversation to open at a found message
@@ -326,10 +313,16 @@ class TranscriptBinding(QObject):
         if self._shown is None:
             return
         editing, self._editing = self._editing, None
-        is_answer = self._items[key].role is Role.ASSISTANT
-        change = self._chat.rewrite if is_answer else self._chat.edit
-        if not change(self._shown, NodeId(key), text):
-            self._editing = editing  # the controller rejected the edit: keep the editor open
+        chat, node_id = self._shown, NodeId(key)
+        if self._items[key].role is Role.ASSISTANT:
+            is_accepted = self._chat.rewrite(chat, node_id, text)
+        else:
+            files = self._edited_files.changed_files(node_id)
+            is_accepted = self._chat.edit(chat, node_id, text, files)
+        if is_accepted:
+            self._edited_files.take(node_id)
+        else:
+            self._editing = editing  # keep the editor open
 
     def _close_editor(self, key: str | None) -> None:
         if key is not None and key == self._editing and self._shown is not None:
@@ -337,7 +330,7 @@ class TranscriptBinding(QObject):
             self.refresh(self._shown)
 
     def _on_edit_dropped(self, key: str, typed: TypedEdit) -> None:
-        shown, files = self._shown, self._chat.edited_files.pop(NodeId(key), None)
+        shown, files = self._shown, self._edited_files.take(NodeId(key))
 
         def open_again() -> bool:
             if shown is None or shown != self._shown or key not in self._items:
@@ -346,7 +339,7 @@ class TranscriptBinding(QObject):
                 return False
             self._view.editor_host.restore(key, typed)
             if files is not None:
-                self._chat.edited_files[NodeId(key)] = files
+                self._edited_files.set(shown, NodeId(key), files)
             self._edit(key)
             return True
 
