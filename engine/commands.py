@@ -61,7 +61,9 @@ class Asked(Generic[A]):
 
 
 class EngineCommands(Protocol):
-    """One method for each command, setting and question. Subclasses define `send` and `want`.
+    """Methods for the commands, settings and questions. Subclasses define `send` and `want`.
+
+    The Shutdown command and the setting `picture_folder` have no method.
 
     The method of a question returns what is needed to receive the answer, which may be ignored.
     """
@@ -72,9 +74,9 @@ class EngineCommands(Protocol):
 
     @abstractmethod
     def want(self, change: Callable[[Wanted], Wanted]) -> None:
-        """Change the settings of the engine. Never block. No change sends no command.
+        """Change the settings of the engine. Never block. If they stay equal, send no command.
 
-        change: returns the new settings for the present ones.
+        change: function that takes the present settings and returns the new ones.
         """
 
     def load_model(
@@ -146,7 +148,7 @@ class EngineCommands(Protocol):
         self.want(lambda one: replace(one, unload_after_s=seconds))
 
     def set_memory(self, most_bytes: int | None) -> None:
-        """Keep at most this much cached state in memory. None: what the model leaves of it."""
+        """Keep at most this much cached state in memory. None: all that the model leaves free."""
         self.want(lambda one: replace(one, most_cached_bytes=most_bytes))
 
     def set_disk(self, folder: str, *, enabled: bool, budget_bytes: int | None) -> None:

@@ -15,6 +15,9 @@ LoadModel or UnloadModel command, or until it was not used for a time that the u
     UnloadModel   are cut off        fail, unless LoadModel follows       dropped
     Shutdown      are cut off        are dropped without an event         dropped
 
+The app always sends UnloadModel with until_needed. Then waiting requests do not fail, because the
+model is loaded again.
+
 A cut-off request finishes with the text so far (FinishReason.CANCELLED). If a load fails, waiting
 requests fail too. If a command raises an error, the error is logged and the engine continues.
 """
@@ -81,7 +84,8 @@ from engine.wanted import Wanted
 
 log = logging.getLogger(__name__)
 
-# Shortest sleep of an engine without work. Two clocks that differ can't keep it awake.
+# Shortest sleep of an engine without work. Two clocks differ slightly, so a sleep may end before
+# the work is due. Without this minimum, the engine would then repeat such sleeps without a pause.
 _LEAST_SLEEP_S = 0.02
 # Longest sleep if there may be work later. Python refuses a wait of more than 292 years, and the
 # time after which a model is unloaded comes from a file that the user can edit.
@@ -160,7 +164,7 @@ class EngineCore:
             self._served, Wanted.of(config).unload_after_s, config.release_after_s
         )
 
-    # `model`, `cache` and `disk` are public for tests.
+    # `model`, `cache`, `disk` and `work_in_s` are public for tests.
 
     @property
     def model(self) -> LoadedModel | None:
@@ -207,6 +211,7 @@ class EngineCore:
         self._caching.check_memory(is_reading=serving is not None and serving.is_reading)
         worked |= self._counts.step(self._served.count_tokens, is_busy=self._has_requests)
         if not self._has_requests:
+            # release() comes last, because idle work uses the buffers that it frees.
             return (
                 self._timeouts.unload() or self._work_idly() or self._timeouts.release() or worked
             )
@@ -219,7 +224,11 @@ class EngineCore:
         return True
 
     def _work_idly(self) -> bool:
-        """Do a step of idle work: moves to the disk first, and other writing last."""
+        """Do one step of the first kind of idle work that is left.
+
+        The order: moves to the disk; the running job, and queued read-aheads, previews and titles;
+        other writing to the disk; upkeep and audits.
+        """
         if self._caching.is_moving:
             if (answered := self._caching.step_move()) is not None:
                 self._emit(answered)

@@ -116,8 +116,9 @@ class Engine(EngineCommands):
     ) -> None:
         self._config = config
         self._on_event = on_event
-        # Protects the fields below. It is held while an event is passed on, so that no event of a
-        # replaced engine thread follows the events that report its end.
+        # Protects wanted, _life, _unanswered and _is_over. It is held while an event is passed on,
+        # so that no event of a replaced engine thread follows the events that report its end. Code
+        # that only reads wanted or _life needs no lock: each is replaced as a whole.
         self._lock = threading.RLock()
         self.wanted = wanted or Wanted.of(config)
         self._life = self._new_life(early_reading or EarlyReading())
@@ -155,7 +156,7 @@ class Engine(EngineCommands):
 
         Wait for the thread for at most timeout_s seconds. Cached state that is not written by then
         is lost. Deletions of state on disk are waited for. Open questions are answered with a
-        problem. A second call does nothing.
+        problem. A second call only waits again, if the thread has not ended.
         """
         self._closing.set()
         if self._watch is None:
@@ -228,13 +229,12 @@ class Engine(EngineCommands):
     # Replacement of an engine thread that ended or that is blocked
 
     def _watch_thread(self) -> None:
-        """Replace the engine thread if one piece of its work lasts absurdly long."""
+        """Replace the engine thread if one piece of its work takes more than blocked_after_s."""
         limit_s = self._config.blocked_after_s
         while True:
             life = self._life
             life.pulse.wait_for_work()
-            # The end of a piece of work that never ends is no event, so it is looked for while any
-            # work lasts.
+            # A blocked piece of work sends no signal. So check its duration again and again.
             if self._closing.wait(min(limit_s / 10, 5.0)):
                 return
             if life.pulse.busy_s > limit_s:

@@ -5,7 +5,10 @@ EngineError
 │   ├── ModelFolderError        missing, broken or unsupported model folder
 │   ├── UntrustedCodeError      the model folder requires running its own code
 │   ├── TemplateError           the chat template refused the conversation
+│   │   ├── ToolsError              tools or tool calls cannot be put into the prompt
 │   │   └── TemplateLimitError      the chat template takes too much time or memory
+│   ├── ToolCallError           a tool call that the model wrote cannot be read
+│   ├── AnswerFormatError       an answer cannot be kept to the requested format
 │   ├── TokenizerError          the model's tokenizer failed
 │   ├── CannotContinueError     the model cannot continue this reply
 │   ├── PictureError            the model cannot get a picture of the conversation
@@ -26,9 +29,9 @@ EngineError
 │   └── CancelledWaitingError   cancelled before it started
 └── BugError                a bug in Rejoinder
 
-The app defines subclasses of these errors, in the modules that raise them. Two exceptions do not
-derive from EngineError because they never reach a user: probe.StateError, which the loader turns
-into ModelFolderError, and loader.LoadAbandonedError.
+The app defines subclasses of these errors, in the modules that raise them. Exceptions that never
+reach a user do not derive from EngineError. For example, the loader turns probe.StateError into
+ModelFolderError.
 
 The work of a request, a command or an idle job is called through `attempt`, which turns an error
 into a `Failure`.
@@ -201,7 +204,7 @@ class MemoryFullError(UserFixableError):
 
 
 class PreviewRefusedError(UserFixableError):
-    """The engine does not preview the answer to a message, which can be sent all the same."""
+    """The engine does not preview an answer. Nothing needs to be fixed: the message can be sent."""
 
     title = "No preview."
 
@@ -302,7 +305,8 @@ class Failure:
     """
 
     problem: Problem
-    # True for an EngineError. False for any other exception: it is a bug and was logged.
+    # True for an EngineError. False for any other exception, which was logged: a bug, a panic of a
+    # library, or lack of memory.
     is_expected: bool
     is_out_of_memory: bool
 
@@ -372,7 +376,8 @@ def problem_of(error: BaseException) -> Problem:
     if isinstance(error, EngineError):
         return error.problem
     if _is_panic(error):
-        # The library in Rust that runs a model's file is tokenizers.
+        # A panic comes from tokenizers, which runs a file of the model. The other library in Rust,
+        # llguidance, reports a panic of a matcher as an error (grammar/matcher.py).
         return TokenizerError(f"It says: {error}.", details=repr(error)).problem
     if is_out_of_memory(error):
         return MemoryShortError("The device had none left.", details=repr(error)).problem

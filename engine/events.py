@@ -1,9 +1,10 @@
 """The protocol between app and engine: commands that the app sends, events that the engine emits.
 
 All classes are frozen dataclasses or enums, so that their instances can be passed to another
-thread. Commands go through a queue to the engine thread (commands.py builds them). Events are
-passed to the callback that the app gave to `engine.engine.Engine`. The unions `Command` and `Event`
-list all command and event classes. questions.py has the questions that an Ask command puts.
+thread. Commands go through a queue to the engine thread (commands.py builds most of them, engine.py
+Want and Shutdown). Events are passed to the callback that the app gave to `engine.engine.Engine`.
+The unions `Command` and `Event` list all command and event classes. questions.py has the questions
+that an Ask command puts.
 
 A request causes these events, in this order: RequestQueued (again when its position or the reason
 for its wait changes), RequestStarted, PrefillProgress, TextDelta, and one RequestFinished or
@@ -46,7 +47,7 @@ class LoadModel:
 class UnloadModel:
     """Drop the loaded model and the cached state of all conversations in memory."""
 
-    until_needed: bool = False  # True: the next request loads the model again
+    until_needed: bool = False  # True: a waiting request, or the next one, loads the model again
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +226,7 @@ class WaitReason(StrEnum):
 
     TURN = "turn"  # an earlier request of the same conversation has not ended
     READING = "reading"  # the prompt of another conversation is read first
-    ANSWERS = "answers"  # the engine answers as many requests as it does at the same time
+    ANSWERS = "answers"  # the engine already answers its maximum number of requests
     MEMORY = "memory"  # the running answers leave too little memory
 
 
@@ -359,7 +360,7 @@ class PreviewStage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PreviewProgress:
-    """A new state of a preview, or new text of it. A preview that waits has lost its text."""
+    """A new state or new text of a preview. If it waits, its text so far is discarded."""
 
     question_id: QuestionId
     stage: PreviewStage

@@ -151,7 +151,7 @@ class Serving:
         if self._is_memory_full:
             reason = WaitReason.MEMORY
         first = self._scheduler.next_to_read(reading) if reading else None
-        # A short prompt is fed so soon that the others need no line about it.
+        # A short prompt is fed so quickly that the other requests get no event about it.
         is_long = first is not None and first.num_unread > SHORT_PROMPT
         held = [one.request.request_id for one in reading if is_long and one is not first]
         behind = None if first is None else first.request.conversation_id
@@ -266,10 +266,12 @@ class Serving:
             self._abandon(sequence)
             return
         if not sequence.lease.side:
-            # The queued read-ahead is out of date, and would read on after a stop.
+            # The queued read-ahead is older than this turn. After a stop it would continue to feed
+            # the prompt.
             self._idler.drop(sequence.request.conversation_id)
         conversation_id = sequence.request.conversation_id
-        # The app asks for reading ahead if the user continues with another answer than the first.
+        # Read ahead only for the first of several answers. If the user continues with another one,
+        # the app asks for it.
         if upcoming is not None and chat_of(conversation_id) == conversation_id:
             self._idler.queue_read_ahead(upcoming)
 

@@ -17,9 +17,10 @@ MAX_DRAFTS: Final = 7  # highest number of drafts that one forward pass verifies
 RequestId = NewType("RequestId", str)
 ConversationId = NewType("ConversationId", str)
 
-# Begins the ids under which the documents of folders are read, for new chats in the folder.
+# Prefix of the ids under which the engine reads the documents of folders ahead, for new chats in
+# the folder. Such an id is no chat.
 DOCUMENTS_PREFIX: Final = "documents:"
-# Ends the id of a chat and stands before the number of an answer in the id that answer_id returns.
+# Separates the id of a chat from the number of an answer, in an id that answer_id returns.
 _ANSWER: Final = "/answer-"
 
 
@@ -196,7 +197,7 @@ class ForcedReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenScore:
-    """The log-probability of a token of an answer, and of the tokens that the model thought likeliest.
+    """The log-probability of a token of an answer, and those of the most likely tokens.
 
     The text of a token that is a part of a character contains U+FFFD.
     """

@@ -133,8 +133,8 @@ def leaves_of(caches: Sequence[object]) -> Iterator[object]:
 def map_leaves(function: Callable[[object], object], caches: Sequence[object]) -> list[object]:
     """Return a new list of caches, in which each leaf is replaced by function(leaf).
 
-    A CacheList is not copied: its own caches are replaced in place. Layers without a cache stay
-    None.
+    A CacheList is not copied: its caches are replaced in place. Layers without a cache stay None.
+    The list contains no FarCaches, because pipeline/last_stage.py appends them later.
     """
 
     def mapped(cache: object) -> object:

@@ -25,9 +25,10 @@ request was restored from are locked, and are not evicted. Between two requests,
 its byte budget, or nothing is left to evict.
 
 PrefixCache is the interface, used on the engine thread only. An instance belongs to one model. The
-runner calls it for each request, core.py calls it for commands. holdings.py defines the data and
-its rules; lending.py, restoring.py, eviction.py, faults.py, audits.py and this module change the
-data. aside.py keeps the state of a preview, which is not a part of the data.
+runner calls it for each request, cache_space.py for commands, memory.py to set the budget.
+holdings.py defines the data and its rules; lending.py, restoring.py, eviction.py, faults.py,
+audits.py and this module change the data. aside.py keeps the state of a preview, which is not a
+part of the data.
 """
 
 from __future__ import annotations
@@ -285,12 +286,13 @@ class PrefixCache:
         but state that the lease had locked may have to be evicted now.
         """
         self.holdings.remove_lease(lease)
+        # publish() may have parked the caches before it raised an error.
         if self.holdings.parked.get(lease.hot.conversation_id) is lease.hot:
             del self.holdings.parked[lease.hot.conversation_id]
         if lease.side or not self._restorer.take_back(lease):
             self._lending.withdraw(lease.hot)
         self.eviction.remove_unused(lease.locked)
-        # An error must not hide the one because of which the lease ends.
+        # abandon() often runs while an error is handled. A second error must not replace it.
         attempt("keeping to the limits of the cache", self.eviction.keep_to_limits)
 
     # Commands of the app, and the byte budget
@@ -364,7 +366,7 @@ class PrefixCache:
     def graft(self, conversation_id: ConversationId, new: Graft) -> None:
         """Add state that was read from disk. The caller has made room for it.
 
-        If making room evicted a part of the path, more was read than the caller made room for.
+        If making room evicted a part of the path, more is added than fits. So keep to the budget.
         """
         graft(self.holdings, conversation_id, new)
         self.eviction.keep_to_budget()

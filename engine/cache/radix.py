@@ -64,7 +64,10 @@ class TokenRun:
 
 
 class RadixNode(Generic[S, P]):
-    """A node: tokens [start, end) of a path, shared by all conversations that contain the path."""
+    """A node: tokens [start, end) of a path, shared by all conversations that contain the path.
+
+    A parent has at least the locks and the users of each child.
+    """
 
     __slots__ = (
         "__weakref__",
@@ -185,6 +188,8 @@ class RadixTree(Generic[S, P]):
             node.last_used,
             set(node.users),
         )
+        # The snapshot stays with the tail, because it is valid only at the tail's end. head.checked
+        # stays 0, because no audit has ended at this position.
         self._siblings(node)[_symbol(head)] = head
         node.run, node.span, node.parent = tail_run, tail_span, head
         head.children[_symbol(node)] = node

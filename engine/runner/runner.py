@@ -3,10 +3,11 @@
 engine/serving.py calls the methods of Runner in this order:
 
     start          once
-    read           until the prompt is fed
+    read           until the prompt is fed; `wait` before a step of it, if others decode
     decode         for all sequences together, until the reply ends or `finish` ends it
-    publish_turn   once
+    publish_turn   once; `abandon` instead after an error
 
+runner/preview.py calls `set_aside` instead of `publish_turn`: the state of a preview is kept apart.
 Each call is a bounded piece of work, so that a cancellation waits for one call at most.
 """
 
