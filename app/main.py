@@ -15,8 +15,8 @@ Main thread. The order in time:
     end()             save everything, stop the engine and join every thread
     os._exit()        in app/__main__.py
 
-end() first hides the window. The process does not wait for an engine that is in a long
-pass: end() waits ENGINE_S for it, and stores the text that has arrived.
+end() first hides the window. It waits ENGINE_S for the engine, which may be in a longer pass, and
+stores the text that has arrived.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ from engine.problem import Problem
 
 log = logging.getLogger(__name__)
 
-# Seconds after which a quitting process waits no more for the engine. Beside other programs, one
-# pass of a large model takes longer. The text of an answer is stored without it.
+# Seconds after which a quitting process waits no more for the engine. While other programs use the
+# GPU, one pass of a large model can take longer. The text of an answer is stored all the same.
 ENGINE_S = 0.7
 
 T = TypeVar("T")

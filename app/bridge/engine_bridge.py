@@ -1,9 +1,9 @@
 """The bridge between the engine thread and the main thread: engine events as Qt signals.
 
 Core creates the bridge, which creates the engine. Controllers connect to its signals, for example
-turns.py to `request_changed`. Commands need no bridge: a controller calls `EngineBridge.engine`,
-which queues a command without blocking. `when_answered` passes the answer of a question to the
-controller that put it.
+turns.py to `request_changed`. Commands do not pass through the bridge: a controller calls methods
+of `EngineBridge.engine`, which queue a command without blocking. `when_answered` passes the answer
+of a question to the controller that put it.
 
 The engine calls back on its own thread for every event. The bridge appends the event to a queue
 and, if the queue was empty, posts one wake-up to Qt's event loop. The main thread then takes the
@@ -87,7 +87,7 @@ class EngineBridge(QObject):
         self._woken.connect(self._drain, Qt.ConnectionType.QueuedConnection)
         # The receivers of answers to open questions
         self._on_answers: dict[int, _Receivers] = {}
-        # The window gets all events but those of requests that others submit, such as the server.
+        # The window gets all events except those of requests of other clients, such as the server.
         self.clients = Clients(self._on_engine_event)
         self.engine = make_engine(self.clients.emit)
 
@@ -112,9 +112,10 @@ class EngineBridge(QObject):
         on_answer: Callable[[A], None],
         on_problem: Callable[[Problem], object] | None = None,
     ) -> None:
-        """Call on_answer on the main thread with the answer of a question that was put just now.
+        """Call on_answer on the main thread with the answer of a question.
 
-        If there is a Problem in the place of the answer, call on_problem. None: ignore it.
+        Call this before control returns to the event loop, which drops an answer without a
+        receiver. If there is a Problem in the place of the answer, call on_problem. None: ignore it.
         """
         self._on_answers[asked.question_id] = on_answer, on_problem
 

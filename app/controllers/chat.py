@@ -9,9 +9,9 @@ A conversation answers one message at a time, with one answer or several. While 
 running:
 
     send                             queues the message until that answer has ended
-    edit, resume, ask_again          return False and change nothing
+    edit, resume, ask_again,         return False and change nothing
+    rewrite
     regenerate                       returns False; while the answer stops, it waits for its end
-    rewrite                          returns False and changes nothing
     delete, prune                    changes nothing
     undo of a deleted message        reports AnswerRunningError and can be tried again
     versions, prompt, setup, draft   change at once, but not for the running answer
@@ -75,10 +75,11 @@ class ChatController(QObject):
 
     Every conversation that is passed to a method must be in memory (desk.py).
 
-    send, edit, regenerate and resume return True if a turn was started or queued. If they return
-    False, nothing has changed, and the caller keeps the user's text: an answer is running, the user
-    must choose a model first, or `refused` was emitted with the reason. The engine can refuse a
-    turn later, after True was returned. Then `refused` is emitted with the text.
+    Methods that return bool return True if a turn was started or queued; rewrite, if it added the
+    version. After False nothing has changed, and the caller keeps the user's text: an answer is
+    running, the user must choose a model first, or `refused` was emitted with the reason. The
+    engine can refuse a turn later, after True was returned. Then `refused` is emitted with the
+    text.
     """
 
     # Argument: a Refusal. ChatPane shows its problem and puts its text back into the composer, or
@@ -124,7 +125,8 @@ class ChatController(QObject):
         self._steps.restored.connect(self.restored)
         self._steps.failed.connect(self.failed)
         drop_empty_version = self._steps.drop_empty_version
-        # Before drop_empty_version is connected: a queued message must follow the new version.
+        # Create this before drop_empty_version is connected, because Qt calls slots in the order of
+        # connection: a queued message must follow the new version.
         self._queue = QueuedMessages(desk, turns, self._send, drop_empty_version)
         self._queue.changed.connect(self.queue_changed)
         self._queue.returned.connect(self._on_returned)
@@ -163,6 +165,7 @@ class ChatController(QObject):
         ids, now = TurnIds.new(self._origin.new_id), self._origin.now()
 
         def plan(current: Conversation) -> Turn:
+            # plan_send takes the files from the draft.
             current = replace(current, draft_attachments=message.files)
             turn = plan_send(current, message.text, ids, now=now)
             left = replace(turn.conversation, draft=draft.text, draft_attachments=draft.files)
@@ -172,7 +175,7 @@ class ChatController(QObject):
         replies = self._turns.replies_in(conversation_id)  # empty if the turns were refused at once
         if answers > 1 and replies and has_begun:
             self._steps.note_answers(conversation_id, replies)
-        if has_begun and ids.user in self._desk.get(conversation_id).nodes:
+        if has_begun and ids.user in self._desk.get(conversation_id).nodes:  # else refused
             self.sent.emit(conversation_id, ids.user)
         return has_begun
 
@@ -333,7 +336,7 @@ class ChatController(QObject):
     def stop(self, conversation_id: ConversationId) -> None:
         """Stop the running answer, if any; keep its text so far. See Turns.stop.
 
-        A queued message returns to the composer at once.
+        A queued message returns to the composer at once: QueuedMessages gets stop_requested.
         """
         self._turns.stop(conversation_id)
 

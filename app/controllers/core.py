@@ -178,7 +178,7 @@ class Core(QObject):
         self.search = SearchController(self.store, self.desk, self.library, self.chat, seams.origin)
 
     def _make_files(self, seams: Seams) -> None:
-        """Create what keeps conversations in other files, and the deleted ones."""
+        """Create imports, backups, the data folder, deleted chats and pictures, and the history."""
         self.imports = Imports(self.store, self.pictures, self.desk, self.library, self.folders)
         self.backups = Backups(seams.place, self.store, self.turns, self.imports, seams.origin)
         self.data_folder = DataFolder(
@@ -243,7 +243,7 @@ class Core(QObject):
         )
 
     def _make_estimates(self, seams: Seams, services: ChatServices) -> None:
-        """Create what tells how long the model will read before it answers."""
+        """Create the estimates of reading time and prompt length, and the record of saved time."""
         folder = seams.settings_path.parent
         self.turns.estimate_saved = self.reading_rate.saved_ms
         self.turns.wait_lines.folder_of = self.folders.get_any
@@ -312,6 +312,7 @@ class Core(QObject):
 
     def open_files(self, paths: Sequence[Path]) -> None:
         """Load model folders and GGUF files, and attach other files to the chat on show."""
+        # A test of thousands of paths would block the window. attach() refuses so many files.
         are_few = len(paths) <= MAX_ATTACHMENTS
         models = [path for path in paths if are_few and _is_model(path)]
         self.opening.open(models)
@@ -329,8 +330,8 @@ class Core(QObject):
                during the next steps
             2. jobs and senders of commands: they use the engine, the store and the files lane. The
                move of the data folder comes first, because the store runs no other call during it
-            3. the engine: its last events end the turns. The desk learns before it that the app
-               quits, so that messages which these events return count as not sent
+            3. the engine: its last events end the turns. desk.note_quit() comes first, so that
+               drafts to which these events return a message stay marked (draft_was_sent)
             4. the turns save through the desk, the desk through the store, the settings through the
                files lane. Each lane runs its queued calls before it ends
             5. the lock of the data folder, because another process may then open the database

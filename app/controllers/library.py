@@ -1,7 +1,7 @@
 """The conversation on show, and the list of all conversations. Main thread.
 
-The sidebar shows the `listed` conversations and calls the controller to open and create some. Each
-of these does a part, and is asked directly:
+The sidebar shows the `listed` conversations and calls the controller to open and create some.
+Callers use these parts directly:
 
     listed (listed_chats.py)      the summaries of the listed conversations
     deleted (deleted_chats.py)    the deleted conversations, which can be restored
@@ -72,7 +72,7 @@ class LibraryController(QObject):
         self.deleted = DeletedChats(store, desk, turns, self.listed, undo, self.failed.emit)
         self.unseen = UnseenAnswers(store, turns, self.listed, self.failed.emit)
         self._new_chats = NewChats(desk, folders, origin)
-        # True if files were opened for the conversation on show. start() then keeps that on show.
+        # True if files were opened for the conversation on show. start() then shows no other one.
         self.keeps_current = False
         # The conversation that was selected last. It may still be loading and not yet on show.
         self._wanted: ConversationId | None = None
@@ -245,7 +245,7 @@ class LibraryController(QObject):
         for summary in summaries:
             conversation_id = summary.conversation_id
             is_known = conversation_id in self._desk or conversation_id in self.deleted
-            # An equal summary stays: the list makes a new row for each other object.
+            # Keep an equal summary, because the list makes a new row for every new object.
             if not is_known and self.listed.get(conversation_id) != summary:
                 self.listed.put(summary)
         self.list_changed.emit()

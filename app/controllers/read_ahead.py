@@ -1,17 +1,17 @@
 """Read-ahead: sends the known beginning of the next prompt to the engine. Main thread.
 
 Reading a prompt ahead makes the answer start sooner: the engine feeds the prompt while it is idle.
-The controller listens to the signals of the other controllers, and sends four kinds of commands:
+The controller listens to the signals of other controllers, and calls four methods of the engine:
 
-    Show        when another conversation is on show. The engine works for it first.
-    Pin         when the user pins or unpins a conversation. The engine evicts the state of pinned
+    show        when another conversation is on show. The engine works for it first.
+    pin         when the user pins or unpins a conversation. The engine evicts the state of pinned
                 conversations last. Pins stay in the engine when another model is loaded.
-    ReadAhead   for the conversation on show: when it has been open for STAY_MS, STAY_MS after a
+    read_ahead  for the conversation on show: when it has been open for STAY_MS, STAY_MS after a
                 change of its messages or options, when a long draft is saved (LONG_DRAFT
                 characters or more), and after another model was loaded. With fetch_only for a
                 conversation on which the pointer rests for POINTED_MS: only its state on disk is
                 read.
-    Forget      FORGET_MS after the user deleted a conversation, unless it has been restored, and at
+    forget      FORGET_MS after the user deleted a conversation, unless it has been restored, and at
                 once when the user removes it for good. The engine then frees the memory of the
                 conversation's cached state, and in the second case its files too.
 
@@ -61,9 +61,9 @@ FORGET_MS = 60_000
 
 
 class ReadAheadController(QObject):
-    """The controller that sends Show, ReadAhead, Pin and Forget commands to the engine.
+    """The controller that calls show, pin, read_ahead and forget of the engine.
 
-    Only ReadAhead commands need a loaded model.
+    Only read_ahead needs a loaded model.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class ReadAheadController(QObject):
         self._on_shown()
 
     def stop(self) -> None:
-        """Stop sending ReadAhead and Forget commands, because the app is closing. Idempotent.
+        """Call read_ahead and forget no more, because the app is closing. Idempotent.
 
         main.py calls this before it saves the last drafts, and Core.close() calls it again. The
         settings `shown` and `pinned` are still sent: they start no work in the engine.

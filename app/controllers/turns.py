@@ -1,6 +1,6 @@
 """Running turns: from the user's action until the reply is complete in the tree. Main thread.
 
-chat.py calls start_turns() and stop(); library.py calls stop() for a deleted conversation. `Turns`
+turn_starter.py calls start_turns(). chat.py, deleted_chats.py and undo steps call stop(). `Turns`
 submits the turn to the engine, handles the engine's events and saves the streamed text every 500
 ms. A turn does not depend on the view: it continues while another conversation is shown. A turn has
 one of three states. The fields `facts` and `planned` of RunningTurn tell them apart:
@@ -210,7 +210,7 @@ class Turns(QObject):
         turns = turns_of(self._running, conversation_id)
         if turns:
             self.stop_requested.emit(conversation_id)
-            # The first turn last: the engine would read the prompt for one that follows it.
+            # Stop the first turn last, else the engine would read the prompt for the next one.
             for running in reversed(turns):
                 self._stop(running)
 

@@ -174,8 +174,8 @@ class Conversation:
     # derived from the folder and not stored. Empty if there are messages.
     documents: tuple[Attachment, ...] = ()
     without_documents: bool = False  # True: the user begins it without the documents of its folder
-    # Path of the model that the user continues it with, in the place of the one that wrote the last
-    # answer; "" if the user has not chosen
+    # Path of the model that the user chose for the next answers, in the place of the model of the
+    # last answer; "" if the user has not chosen
     chosen_model: str = ""
     # True if the draft has a message that the user sent, and the app ended before a model read it
     draft_was_sent: bool = False

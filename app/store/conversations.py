@@ -7,9 +7,9 @@ were saved last.
 
 A deleted conversation or message only gets a time in the column deleted_at. It stays in the
 database for 30 days, so that it can be restored. `purge` then removes it for good. The app purges
-only when it opens the store. No conversation in memory can therefore have a message that was
-removed from the database. `remove` removes a deleted conversation at once, when the user asks for
-it.
+only when it opens the store, because no conversation is in memory then. So no conversation in
+memory has a message that was purged. `remove` removes a deleted conversation at once, when the user
+asks for it.
 """
 
 from __future__ import annotations
@@ -90,7 +90,8 @@ def open_store(path: Path, *, now: float, busy_timeout_s: float = BUSY_TIMEOUT_S
     try:
         return _tidied(opened, now)
     except DatabaseDamagedError:
-        # The check did not find the damage. It is noted now, so the file is rescued.
+        # The check did not find the damage, but Database.note_damage() has recorded it now. So the
+        # second opening rescues the file.
         return _tidied(open_database(path, busy_timeout_s=busy_timeout_s), now)
     except DatabaseFullError:
         return _tidied(open_to_read(path, busy_timeout_s=busy_timeout_s), now)

@@ -21,7 +21,7 @@ class OfferAction(Enum):
     CHOOSE_FILE = auto()  # choose one of several GGUF files, then download it
     PAUSE = auto()
     RESUME = auto()
-    TRY_NOW = auto()  # go on with a download before it tries again by itself
+    TRY_NOW = auto()  # continue a download before the time of its next try
     CANCEL = auto()
     USE = auto()  # load the model
     UNLOAD = auto()

@@ -107,6 +107,8 @@ class MainWindow(QMainWindow):
             lambda: core.preferences.value.confirm_quit,
         )
         self._quitting.accepted.connect(self.pane.transcript.edits.drop)
+        # Create this before Sidebar. Both have a slot of New Chat, and Qt calls slots in the order
+        # of connection: ChatCommands shows the chat, then the sidebar ends its search.
         ChatCommands(core, self.pane, self.commands)
         self.switching = Switching(theme, core, self.commands, self.pane.focus_text, self)
         self.sidebar = Sidebar(theme, core, origin, self.commands, self._splitter)
@@ -255,10 +257,7 @@ class MainWindow(QMainWindow):
         self._theme.zoomed.connect(self._dress)
 
     def _connect_commands(self) -> None:
-        """Create the owners of the commands. ChatCommands exists already.
-
-        The command New Chat has to show the chat before the sidebar ends its search.
-        """
+        """Create the owners of the other commands, which need no menus."""
         core, actions, pane = self._core, self.commands, self.pane
         ListCommands(core, self.sidebar, actions)
         TextCommands(pane.reading, self.sidebar.list, core.undoing, actions)

@@ -2,8 +2,12 @@
 
 A message consists of rows. The view paints the rows itself, without widgets or a QTextDocument.
 Only visible rows are laid out, so a conversation of thousands of messages opens in milliseconds.
-The cost of adding streamed text does not grow with the length of the answer. The view makes the
-parts and connects them. When items or text change, it calls Reflow, which lays out and repaints.
+The cost of adding streamed text does not grow with the length of the answer. ChatPane has a view,
+and so has each AnswerColumn. The view makes the parts and connects them:
+
+    MessageStack    has the layouts of all messages and their positions
+    ScrollAnchor    keeps the visible text in place when heights change
+    Reflow          lays out and repaints; the view calls it when items or text change
 """
 
 from __future__ import annotations
@@ -109,7 +113,8 @@ class TranscriptView(QAbstractScrollArea):
             pictures: files of attached pictures.
             clock: returns monotonic time in seconds.
             open_url: opens a link.
-            beside: the shelves of a view that lives longer. This view is a narrow column then.
+            beside: the shelves of the main transcript, which exists longer. This view is then a
+                narrow column.
         """
         super().__init__(parent)
         self._theme = theme
@@ -148,7 +153,7 @@ class TranscriptView(QAbstractScrollArea):
         self._build()
         self._connect()
 
-    # Methods that the window calls.
+    # Called by TranscriptBinding, AnswerColumn and other widgets of the window.
 
     def show_conversation(
         self,
@@ -227,7 +232,7 @@ class TranscriptView(QAbstractScrollArea):
         self._reflow.lay_out()
 
     def keep_free(self, height: int) -> None:
-        """Let the transcript end above this height, which another widget covers. 0: none does.
+        """Let the transcript end above this height, which another widget covers. 0: no widget.
 
         The text moves only if the widget is higher than the usual margin, and the end is in view.
         """
@@ -312,9 +317,9 @@ class TranscriptView(QAbstractScrollArea):
         if not self._owns_shelves:
             return
         self.destroyed.connect(self._kit.shelf.close)
-        # PySide finds no slot of a child while garbage collection destroys its parent, and the
-        # AttributeError stops the slot that runs next. A function without a receiver is always
-        # called.
+        # While the garbage collector destroys a parent, PySide cannot find the slots of its
+        # children. It raises AttributeError, and the next slot is not called. A function without a
+        # receiver is always called.
         self.destroyed.connect(partial(FormulaShelf.close, self.shelves.formulas))
         self.destroyed.connect(partial(PictureShelf.close, self.shelves.pictures))
 

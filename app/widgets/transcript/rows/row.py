@@ -219,7 +219,7 @@ class TranscriptRow:
         return QRectF(0, 0, 0, self.height)
 
     def update(self, block: Block) -> bool:  # noqa: ARG002 - part of the interface
-        """Replace the content with a longer version of the block. Return False if it does not fit.
+        """Show a longer version of the block. Return False if this row cannot show it.
 
         If the result is False, the caller creates a new row.
         """
