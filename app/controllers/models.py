@@ -1,12 +1,12 @@
 """The models on this machine and the one in use: find, choose and load. Main thread.
 
-A scan of the model folders runs on a worker thread (lane) and returns a ModelCard per model. The
-scan is repeated when the folders have changed. After the first scan the controller loads the first
-of these models that exists: the one named on the command line, the one chosen last, the best one
-found. If none of them exists, the controller makes and loads a small starter model. If the user has
-chosen none, the first model that answers is stored as the choice. If the model chosen last is gone,
-no other model takes its place until the user chooses one. When the model is ready, turns.py submits
-the waiting turns. The phases of `status`, the state of the model in use:
+A scan of the model folders runs on a worker thread, and again when the folders have changed. After
+the first scan the controller loads the first of these models that exists: the one named on the
+command line, the one chosen last, the best one found. If none exists, it makes and loads a small
+starter model. If the user has chosen none, the first model that answers is stored as the choice. If
+the model chosen last is gone, no other model takes its place until the user chooses one. When the
+model is ready, turns.py submits the waiting turns. The phases of `status`, the state of the model
+in use:
 
     phase                      entered by                               left by
     SEARCHING                  the start                                the first scan
@@ -155,7 +155,7 @@ class ModelsController(QObject):
             self.confirm(self._name(path), act)
 
     def load_for_program(self, path: Path) -> bool:
-        """Load the model in a folder that a program has chosen. Return False if another one is being loaded.
+        """Load the model that a program has chosen. Return False if another one is being loaded.
 
         It is not remembered: the next start loads the model that the user chose.
         """

@@ -74,7 +74,7 @@ PICTURE_MUTATIONS = (
     ),
     Mutation(
         "an edited message keeps the pictures that were removed in its editor",
-        "app.controllers.chat:ChatController.edit",
+        "app.controllers.edited_files:EditedFiles.changed_files",
         call("get"),
         "None",
         ("tests/app/widgets/test_edited_files.py",),
