@@ -12,8 +12,7 @@ in use:
     SEARCHING                  the start                                the first scan
     UNPACKING                  a scan that finds no model               a load; NONE if it fails
     NONE                       a scan or a starter model that fails     a scan that finds a model
-    IMPORTING, CLOSING, LOADING,
-    CONNECTING, CHECKING       a load, then the events of the engine    READY, FAILED
+    IMPORTING ... CHECKING     a load, then the events of the engine    READY, FAILED
     READY                      the end of a load                        another load; GONE
     FAILED                     a load that fails                        a load; GONE
     GONE                       a scan that misses the folder            a scan that finds it again
