@@ -215,7 +215,7 @@ class CacheSpace:
 
     def _forget(self, question: Forget) -> None:
         """Drop the state of a conversation. It stays pinned: that is a setting."""
-        self._idler.drop_all(question.conversation_id)
+        self._idler.drop_work_of(question.conversation_id)
         if question.heir is not None:
             self._history.hand_over(question.conversation_id, question.heir)
             if self.cache is not None:
@@ -282,7 +282,7 @@ class CacheSpace:
 
     def _drop_moved(self, conversation_id: ConversationId) -> None:
         """Drop the state of a conversation that is on disk, and what would be read ahead of it."""
-        self._idler.drop(conversation_id)
+        self._idler.drop_read_ahead(conversation_id)
         if self.cache is not None:
             self.cache.forget(conversation_id)
             release_freed()

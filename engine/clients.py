@@ -145,7 +145,7 @@ class Clients:
 
     def _note_model(self, event: Event) -> None:
         match event:
-            case ModelUnloaded(is_idle=True):
+            case ModelUnloaded(loads_again=True):
                 pass
             case ModelLoaded() | ModelFailed() | ModelUnloaded():
                 self._model = event

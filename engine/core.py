@@ -233,7 +233,7 @@ class EngineCore:
             if (answered := self._caching.step_move()) is not None:
                 self._emit(answered)
             return True
-        if self._saves_to_disk and not self._idler.is_busy:
+        if self._saves_to_disk and not self._idler.has_job_or_task:
             assert self.disk is not None
             attempt("writing cached state", self.disk.step)
             return True

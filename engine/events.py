@@ -218,7 +218,7 @@ class ModelUnloaded:
 
     # True if the next request loads the model again: no request came for too long, or the command
     # to unload it said so.
-    is_idle: bool = False
+    loads_again: bool = False
 
 
 class WaitReason(StrEnum):

@@ -97,10 +97,10 @@ class Idler:
         """True if a step would do work or emit an event."""
         has_reports = self._running.is_reported or self._questions.is_end_awaited
         has_reports |= self._must_free_state or self._idle_wait not in (None, self._reported_wait)
-        return has_reports or self.is_busy or self._upkeep.has_work
+        return has_reports or self.has_job_or_task or self._upkeep.has_work
 
     @property
-    def is_busy(self) -> bool:
+    def has_job_or_task(self) -> bool:
         """True if a job is in progress, or a task may start. Upkeep does not count."""
         return self._running.job is not None or self._next() is not None
 
@@ -170,7 +170,7 @@ class Idler:
         If the task has no messages, only cancel the older task.
         """
         if not task.messages:
-            self.drop(task.conversation_id)
+            self.drop_read_ahead(task.conversation_id)
             return
         if task == self._running.task:
             return
@@ -181,7 +181,7 @@ class Idler:
             # On battery power, drafts wait. A queued draft would replace the read-ahead after the
             # last reply, and this read-ahead may run even on battery power.
             return
-        self.drop(task.conversation_id)
+        self.drop_read_ahead(task.conversation_id)
         self._queue.add(task)
 
     def pause(self) -> None:
@@ -196,7 +196,7 @@ class Idler:
         self._running.end()
         self._running.report_stopped()
 
-    def drop(self, conversation_id: ConversationId) -> None:
+    def drop_read_ahead(self, conversation_id: ConversationId) -> None:
         """Cancel the queued or running read-ahead of a conversation."""
         self._queue.drop(conversation_id)
         if self._running.is_for(ReadAhead, conversation_id):
@@ -214,12 +214,12 @@ class Idler:
         if isinstance(self._running.task, PreviewTask):
             self._running.end()
 
-    def drop_all(self, conversation_id: ConversationId) -> None:
+    def drop_work_of(self, conversation_id: ConversationId) -> None:
         """Cancel the read-ahead and the title of a conversation, before its cached state is freed.
 
         Its preview begins again without this state. The app withdraws it if it is not wanted.
         """
-        self.drop(conversation_id)
+        self.drop_read_ahead(conversation_id)
         self._drop_title(conversation_id)
         if self._running.is_for(PreviewTask, conversation_id):
             self.pause()

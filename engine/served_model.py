@@ -231,7 +231,7 @@ class ServedModel:
         self._aside = self._loaded_by if until_needed else None
         self.unload()
         self._caching.drop()
-        self._emit(ModelUnloaded(is_idle=self._aside is not None))
+        self._emit(ModelUnloaded(loads_again=self._aside is not None))
 
     def unload(self) -> None:
         """Cut off running requests and idle work, then drop the model. Keep the cache.

@@ -106,7 +106,7 @@ class Serving:
     @property
     def is_reading(self) -> bool:
         """True while the prompt of any request is read."""
-        return any(sequence.logits is None for sequence in self._running)
+        return any(sequence.is_in_prefill for sequence in self._running)
 
     def step(self) -> None:
         """Start the next waiting request if possible. Otherwise do one prefill or decode step.
@@ -136,7 +136,7 @@ class Serving:
     # Start of a request
 
     def _start_next(self) -> bool:
-        reading = [sequence for sequence in self._running if sequence.logits is None]
+        reading = [sequence for sequence in self._running if sequence.is_in_prefill]
         submit = None
         if not self._is_memory_full:
             submit = self._waiting.pop_next(self._running, reading)
@@ -185,7 +185,7 @@ class Serving:
 
     def _advance(self) -> None:
         """Do one decode step or one prefill step. Alternate if both kinds of work are pending."""
-        reading = [sequence for sequence in self._running if sequence.logits is None]
+        reading = [sequence for sequence in self._running if sequence.is_in_prefill]
         is_decoding = len(reading) < len(self._running)
         if is_decoding and not (reading and self._has_decoded):
             self._decode(self._scheduler.piece_s if reading else 0.0)
@@ -200,7 +200,7 @@ class Serving:
         self._decode_s = time.perf_counter() - start
         if isinstance(results, Failure):
             # The error concerns the whole pass, so fail every request that is decoding.
-            results = [(one, results) for one in self._running if one.logits is not None]
+            results = [(one, results) for one in self._running if not one.is_in_prefill]
         for sequence, result in results:
             self._deliver(sequence, result)
 
@@ -268,7 +268,7 @@ class Serving:
         if not sequence.lease.side:
             # The queued read-ahead is older than this turn. After a stop it would continue to feed
             # the prompt.
-            self._idler.drop(sequence.request.conversation_id)
+            self._idler.drop_read_ahead(sequence.request.conversation_id)
         conversation_id = sequence.request.conversation_id
         # Read ahead only for the first of several answers. If the user continues with another one,
         # the app asks for it.

@@ -348,7 +348,7 @@ class ModelsController(QObject):
         if not isinstance(event, ModelLoading) or not event.is_importing:
             self._has_libraries = True
         if isinstance(event, ModelUnloaded):
-            if event.is_idle and self.status.phase is ModelPhase.READY:
+            if event.loads_again and self.status.phase is ModelPhase.READY:
                 self._set_status(replace(self.status, is_unloaded=True))
                 self._follow_disk(
                     has_changed=False

@@ -67,7 +67,9 @@ from engine.problem import Problem
 from engine.types import ConversationId, FinishReason, RequestId
 from engine.usage import PromptPlan, Usage
 
-SHORT_PROMPT = 256  # tokens; feeding a prompt of this length or less is too fast to show progress
+NO_PROGRESS_LEN = (
+    256  # tokens; feeding a prompt of this length or less is too fast to show progress
+)
 
 
 class Turns(QObject):
@@ -312,7 +314,7 @@ class Turns(QObject):
         self._models.note_answering()
         fed = plan.replayed + plan.read
         reading = Reading(done=0, total=fed, eta_s=None)
-        self._set_phase(running, reading if fed > SHORT_PROMPT else planned)
+        self._set_phase(running, reading if fed > NO_PROGRESS_LEN else planned)
 
     def _on_delta(self, running: RunningTurn, delta: TextDelta) -> None:
         live = running.live

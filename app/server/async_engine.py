@@ -139,7 +139,7 @@ class AsyncEngine:
                 self.model, self.model_problem = facts, None
             case ModelFailed(_, problem):
                 self.model, self.model_problem = None, problem
-            case ModelUnloaded(is_idle=True):
+            case ModelUnloaded(loads_again=True):
                 self._note_load(is_loading=False)
                 return
             case ModelUnloaded():

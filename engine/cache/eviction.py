@@ -67,9 +67,9 @@ class Eviction:
         parked = self._holdings.parked
         while len(parked) > self._max_hot:
             self.evict_parked(min(parked.values(), key=lambda hot: hot.last_used))
-        self.make_room(0)
+        self.note_added(0)
 
-    def make_room(self, num_bytes: int, *, to_come: int = 0) -> None:
+    def note_added(self, num_bytes: int, *, to_come: int = 0) -> None:
         """Account for bytes that a request adds. Evict if they do not fit into the budget.
 
         Args:

@@ -194,7 +194,7 @@ class PrefixCache:
         snapshot = capture(lease.hot.leaves, lease.hot.num_tokens, kind, logits)
         lease.snapshots.append(snapshot)
         if not lease.side:
-            self.eviction.make_room(snapshot.nbytes)
+            self.eviction.note_added(snapshot.nbytes)
         return snapshot
 
     def reserve_tokens(self, lease: Lease, num_tokens: int) -> None:
@@ -208,7 +208,7 @@ class PrefixCache:
         leaves = lease.hot.leaves
         growth = kv.growth(leaves, num_tokens)
         if growth and not lease.side:
-            self.eviction.make_room(0, to_come=growth)
+            self.eviction.note_added(0, to_come=growth)
         self.holdings.counters.copied_bytes += kv.reserve(leaves, num_tokens)
         if lease.hot.token_ids:
             # Without committed tokens there may be no buffers yet, and nothing was reserved.

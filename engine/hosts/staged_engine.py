@@ -199,7 +199,7 @@ class StagedEngine(EngineCommands):
         """End the stages. The next request carries out `idle_load`, if it is not None."""
         self._idle_load = idle_load
         self._finish()
-        self._pass_on(ModelUnloaded(is_idle=idle_load is not None))
+        self._pass_on(ModelUnloaded(loads_again=idle_load is not None))
 
     def _idle_left(self) -> float | None:
         """Return the seconds until the stages may have been idle for too long. None: never."""

@@ -32,11 +32,11 @@ class Closing:
     def try_feed(self, sequence: Sequence, *, is_last: bool) -> bool:
         """Feed the end of a reply. Return False if the next prompt must be read ahead instead."""
         fed = sequence.lease.hot.num_tokens
-        is_ahead = attempt("feeding a reply's end", lambda: self._feed(sequence, is_last=is_last))
-        if not isinstance(is_ahead, Failure):
-            return is_ahead
-        if is_ahead.is_expected:
-            log.info("the template refuses the next turn: %s", is_ahead.problem.log_text)
+        is_fed = attempt("feeding a reply's end", lambda: self._feed(sequence, is_last=is_last))
+        if not isinstance(is_fed, Failure):
+            return is_fed
+        if is_fed.is_expected:
+            log.info("the template refuses the next turn: %s", is_fed.problem.log_text)
         else:
             self._cache.cut_back(sequence.lease, fed)
         # A limit of time or memory may have been exceeded. Idle work tries once more.

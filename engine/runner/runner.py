@@ -105,7 +105,7 @@ class Runner:
             return None
         clock.rendered = time.perf_counter()
         sequence = self._restore(request, prompt, clock)
-        if sequence.logits is not None:
+        if not sequence.is_in_prefill:
             # The whole prompt and its logits were restored: no prefill is needed.
             self._decoder.attach(sequence)
         return sequence
@@ -116,7 +116,7 @@ class Runner:
         After the last chunk, the sequence is decoded from the next step on.
         """
         sequence.logits = sequence.prefill.step(sequence.room, seconds)
-        if sequence.logits is not None:
+        if not sequence.is_in_prefill:
             if sequence.request.shares_prompt and not sequence.lease.side:
                 self._cache.publish_prompt(sequence.lease)
             self._decoder.attach(sequence)
@@ -171,18 +171,18 @@ class Runner:
             None: its user does not want the prompt read. A side request is not published.
         """
         lease = sequence.lease
-        is_ahead = is_last
+        needs_no_read_ahead = is_last
         if lease.side:
             self._cache.abandon(lease)
             return None
-        if sequence.logits is None:
+        if sequence.is_in_prefill:
             # The request was stopped during prefill: keep the tokens fed so far.
             sequence.prefill.cut(PointKind.BRANCH)
         elif sequence.reply.token_ids:
-            is_ahead = self._closing.try_feed(sequence, is_last=is_last)
+            needs_no_read_ahead = self._closing.try_feed(sequence, is_last=is_last)
         shown = sequence.upcoming if sequence.reply.token_ids else sequence.request
         self._feeder.publish(shown, sequence.prompt, lease, is_turn=True)
-        return sequence.upcoming if sequence.has_reply and not is_ahead else None
+        return sequence.upcoming if sequence.has_reply and not needs_no_read_ahead else None
 
     def set_aside(self, sequence: Sequence, recent: Iterable[Snapshot]) -> None:
         """End a side request, and keep its state for the request that continues its reply.
@@ -194,7 +194,7 @@ class Runner:
         """
         self._decoder.detach(sequence)
         lease = sequence.lease
-        if sequence.logits is None:
+        if sequence.is_in_prefill:
             sequence.prefill.cut(PointKind.BRANCH)
         else:
             # With the logits, a request needs no pass even if it ends with the last token in the
@@ -310,7 +310,7 @@ class Runner:
             num_read = min(sequence.fed, sequence.plan.prompt_tokens)
             num_fed = num_read - sequence.plan.restored
             disk.rates.note_tokens(num_fed, first - clock.restored)
-        is_read = sequence.logits is not None
+        is_read = not sequence.is_in_prefill
         return Usage(
             plan=sequence.plan if is_read else sequence.plan_until(sequence.fed),
             output_tokens=sequence.num_output,

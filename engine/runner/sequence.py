@@ -92,6 +92,11 @@ class Sequence:
         return self.prefill.fed
 
     @property
+    def is_in_prefill(self) -> bool:
+        """True until the prompt is fed completely."""
+        return self.logits is None
+
+    @property
     def num_unread(self) -> int:
         """Number of prompt tokens that are still to be fed."""
         return len(self.prompt.token_ids) - self.fed

@@ -77,7 +77,7 @@ class SideJob(ABC):
     def step(self) -> bool:
         """Run one forward pass. Return False at the end of the answer."""
         with undo_on_error(self._drop):
-            if self._sequence.logits is None:
+            if self._sequence.is_in_prefill:
                 self._runner.read(self._sequence)
                 self._note_read(self._sequence.num_unread)
                 return True

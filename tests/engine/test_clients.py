@@ -29,8 +29,8 @@ LOADING = ModelLoading("", LoadStage.IMPORTING, 0.0, 0, 0)
         ([LOADING], []),
         ([LOADED], [LOADED]),
         # The next request loads the model again.
-        ([LOADED, ModelUnloaded(is_idle=True)], [LOADED]),
-        ([LOADED, ModelUnloaded(is_idle=True), LOADING], [LOADED]),
+        ([LOADED, ModelUnloaded(loads_again=True)], [LOADED]),
+        ([LOADED, ModelUnloaded(loads_again=True), LOADING], [LOADED]),
         ([LOADED, ModelUnloaded()], [ModelUnloaded()]),
         ([LOADED, FAILED], [FAILED]),
     ],

@@ -403,8 +403,8 @@ def test_dropped_conversation_stops_its_job() -> None:
     rig.idler.queue_read_ahead(task(A))
     rig.idler.queue_read_ahead(task(B))
     rig.idler.step()
-    rig.idler.drop(B)
-    rig.idler.drop(A)
+    rig.idler.drop_read_ahead(B)
+    rig.idler.drop_read_ahead(A)
     rig.run()
 
     assert rig.order == [B]
@@ -757,7 +757,7 @@ def test_every_question_for_a_title_is_answered_once() -> None:
 def test_answer_of_a_conversation_keeps_its_queued_title() -> None:
     rig = IdlerRig()
     rig.make_title(A)
-    rig.idler.drop(A)  # as after each answer
+    rig.idler.drop_read_ahead(A)  # as after each answer
     rig.run()
 
     assert len(rig.titles) == 1

@@ -157,7 +157,7 @@ class FakeEngine(EngineCommands):
                 self._load(path)
             case UnloadModel(until_needed):
                 self.loaded = False
-                self.on_event(ModelUnloaded(is_idle=until_needed))
+                self.on_event(ModelUnloaded(loads_again=until_needed))
             case Submit(request=request):
                 self._submit(request)
             case Cancel(request_id=request_id):

@@ -765,7 +765,7 @@ def gone_model(stage: Stage) -> None:
     path = stage.core.models.status.path
     stage.rig.catalog.gone.add(path)
     stage.rig.catalog.cards = MODELS[1:]
-    stage.engine.on_event(ModelUnloaded(is_idle=True))
+    stage.engine.on_event(ModelUnloaded(loads_again=True))
     stage.rig.models.refresh()
     stage.wait_until(stage.pane.gone_model.isVisible)
     stage.wait(SHORT_MS)

@@ -308,7 +308,7 @@ def test_refusal_is_shown_and_the_message_is_sent_without_preview(make_stage: Ma
 def test_missing_model_is_the_reason(make_stage: MakeStage) -> None:
     stage = make_stage(settings=ON)
     begin_edit(stage)
-    stage.engine.on_event(ModelUnloaded(is_idle=True))
+    stage.engine.on_event(ModelUnloaded(loads_again=True))
     stage.wait_until(lambda: pane(stage).line == words.UNLOADED)
     stage.engine.lose_model(PreviewRefusedError("").problem)
     stage.wait_until(lambda: pane(stage).line == words.NO_MODEL)

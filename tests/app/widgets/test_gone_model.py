@@ -199,7 +199,7 @@ def test_unloaded_model_that_is_gone_is_named_and_a_loaded_one_goes_on(stage: St
     stage.wait_until(lambda: stage.rig.models.gone == frozenset({"/models/Tiny-9B-4bit"}))
     assert not stage.pane.gone_model.isVisible()
     stage.chat("Hello", "Hi")
-    stage.engine.on_event(ModelUnloaded(is_idle=True))
+    stage.engine.on_event(ModelUnloaded(loads_again=True))
     stage.rig.models.refresh()
     stage.wait_until(stage.pane.gone_model.isVisible)
     assert stage.texts == ["Hello", "Hi"]
@@ -208,7 +208,7 @@ def test_unloaded_model_that_is_gone_is_named_and_a_loaded_one_goes_on(stage: St
 def test_model_whose_removal_was_seen_before_its_unloading_is_named(stage: Stage) -> None:
     remove(stage, "/models/Tiny-9B-4bit")
     stage.wait_until(lambda: stage.rig.models.gone == frozenset({"/models/Tiny-9B-4bit"}))
-    stage.engine.on_event(ModelUnloaded(is_idle=True))
+    stage.engine.on_event(ModelUnloaded(loads_again=True))
     stage.wait_until(stage.pane.gone_model.isVisible)
     assert stage.rig.models.status.phase is ModelPhase.GONE
 

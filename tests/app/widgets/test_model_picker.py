@@ -166,7 +166,7 @@ def test_failed_reload_of_an_unloaded_model_shows_the_reason_and_keeps_the_messa
 ) -> None:
     stage.chat("One", "Two")
     engine, path = stage.engine, stage.engine.facts.path
-    engine.on_event(ModelUnloaded(is_idle=True))
+    engine.on_event(ModelUnloaded(loads_again=True))
     engine.hold_start = True
     stage.send("Three")
     if has_begun:

@@ -191,6 +191,6 @@ def test_memory_line_is_hidden_after_the_model_was_unloaded(stage: Stage) -> Non
     stage.chat("Why?", "Because.")
     report_all_in_memory(stage, total_bytes=1_200_000_000)
     assert stage.window.sidebar.memory.isVisible()
-    stage.engine.on_event(ModelUnloaded(is_idle=True))
+    stage.engine.on_event(ModelUnloaded(loads_again=True))
     stage.settle()
     assert not stage.window.sidebar.memory.isVisible()

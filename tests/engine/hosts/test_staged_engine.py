@@ -145,7 +145,7 @@ def test_unused_stages_are_ended_and_the_next_request_before_an_unload_starts_th
     rig.submit("next")
     finished = rig.wait(RequestFinished)
 
-    assert unloaded == ModelUnloaded(is_idle=True)
+    assert unloaded == ModelUnloaded(loads_again=True)
     assert num_left == 0
     assert finished.content
     assert len(rig.processes) == 1
