@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import partial
 from threading import Event
@@ -67,13 +68,25 @@ class JobLane(TaskLane):
         on_error: Callable[[Problem], None],
         on_progress: Callable[[float], None] = lambda _share: None,
         on_stop: Callable[[], None] = lambda: None,
+        *,
+        quiet_s: float = 0.0,
     ) -> Job:
         """Queue a job. Its callbacks run on the main thread, unless the lane is stopped.
 
         A job that ends because it was stopped calls on_error with ProblemKind.STOPPED. Before that,
         stop() calls on_stop at once, also if the job still waits for its turn.
+
+        quiet_s: seconds after the start, and after each call of on_progress, without another call.
         """
-        job = Job(lambda share: self.deliver(partial(on_progress, share)), on_stop)
+        reported = time.monotonic()
+
+        def report(share: float) -> None:
+            nonlocal reported
+            if time.monotonic() - reported >= quiet_s:
+                reported = time.monotonic()
+                self.deliver(partial(on_progress, share))
+
+        job = Job(report, on_stop)
         self._jobs.add(job)
 
         def run() -> T:

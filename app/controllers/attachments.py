@@ -1,9 +1,10 @@
 """The user's actions on the files of drafts, and their chips and notes. Main thread.
 
 The composer (widgets/attaching.py, chat_pane.py) and files that are opened with the app
-(Core.open_files) call this controller. It has almost no state of its own:
+(Core.open_files) call this controller. Its only state is the number of cuts that are left:
 
-    draft_files.py       the files of each draft, which are a part of it and are saved with it
+    desk.py              the files of each draft, which are a part of it and are saved with it
+    draft_files.py       replaces them, and notes the step to undo
     file_openings.py     the files that are being opened. Their chips follow those of the draft
     file_counts.py       the tokens of the files, only of the draft on show. So chips and notes about
                          sizes, and cutting to the first part, are about this draft

@@ -11,13 +11,13 @@ What the desk knows of a conversation besides its value, and how long:
     collection   holds                                 from             to
     _reading     callbacks of a load                   open, expect     the end of the load
     _pinned      one with a running turn               pin              unpin
-    _held        the value without a turn              hold             accept, take_back
-    _queued      a message that waits for an answer    queue            take_queued
-    _unsaved     one whose last save failed            a failed save    a save that succeeds
+    _held        a turn that is not accepted           hold             accept, take_back
+    _queued      a message that waits for an answer    queue            take_queued, take_back, drop
+    _unsaved     one whose last save failed            a failed save    a save that succeeds, drop
     _cut_off     one whose message was not read        note_quit        accept
 
 A conversation in _held is pinned too. `_trim` drops none that is shown, expected, pinned, queued,
-unsaved or has an open editor.
+unsaved or has unsent text in the editor of a message.
 """
 
 from __future__ import annotations

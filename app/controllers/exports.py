@@ -6,7 +6,7 @@ at a time, when the worker needs it. So memory stays small and the store serves 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -22,7 +22,11 @@ from app.store.conversations import ConversationStore
 from app.store.pictures import PictureFiles
 from app.words import problems as words
 from engine.errors import DiskError
+from engine.problem import Problem, ProblemKind
 from engine.types import ConversationId
+
+# Seconds without a report of the progress: a short export shows none.
+_QUIET_S = 0.5
 
 
 class Exports(QObject):
@@ -30,6 +34,9 @@ class Exports(QObject):
 
     saved = Signal(str)  # argument: name of the saved file
     exported = Signal(int, str)  # arguments: number of conversations, name of the saved file
+    # argument: share of the conversations of an export of several that are written
+    progressed = Signal(float)
+    ended = Signal()  # no export of several is running any more
     failed = Signal(object)  # argument: a Problem
 
     def __init__(self, lane: TaskLane, store: StoreLane, pictures: PictureFiles) -> None:
@@ -38,6 +45,7 @@ class Exports(QObject):
         self._store = store
         self._pictures = pictures
         self._jobs = JobLane("export")  # the exports of several conversations
+        self._num_running = 0  # number of these that have not ended
 
     def save(self, path: Path, text: str) -> None:
         self._lane.run(
@@ -56,11 +64,28 @@ class Exports(QObject):
 
     def export_several(self, path: Path, conversation_ids: Sequence[ConversationId]) -> None:
         """Write conversations to a file, after the exports of several that were asked for before."""
+        self._num_running += 1
         self._jobs.start(
             lambda job: export(path, self._load(conversation_ids, job), self._pictures),
-            lambda number: self.exported.emit(number, file_label(path)),
-            self.failed.emit,
+            lambda number: self._end(partial(self.exported.emit, number, file_label(path))),
+            lambda problem: self._end(partial(self._on_failed, problem)),
+            self.progressed.emit,
+            quiet_s=_QUIET_S,
         )
+
+    def cancel(self) -> None:
+        """Stop the exports of several conversations. Their files are left as they were."""
+        self._jobs.stop_jobs()
+
+    def _end(self, report: Callable[[], object]) -> None:
+        self._num_running -= 1
+        if not self._num_running:
+            self.ended.emit()
+        report()
+
+    def _on_failed(self, problem: Problem) -> None:
+        if problem.kind is not ProblemKind.STOPPED:
+            self.failed.emit(problem)
 
     def close(self) -> None:
         """Stop the exports of several conversations, and join the thread."""
@@ -70,7 +95,8 @@ class Exports(QObject):
         self, conversation_ids: Sequence[ConversationId], job: Job
     ) -> Iterator[FiledConversation]:
         """Yield conversations of the store. Runs on the thread of the job."""
-        for one in conversation_ids:
+        for number, one in enumerate(conversation_ids):
+            job.report(number / len(conversation_ids))
             yield self._store.call_in_job(
                 job, partial(ConversationStore.load_filed, conversation_id=one)
             )

@@ -8,7 +8,6 @@ a later import of the same files skips them.
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -78,7 +77,6 @@ class Imports(QObject):
         self._folders = folders
         self._lane = JobLane("import")
         self._job: Job | None = None  # the import that is running
-        self._reported = 0.0  # time of the last progress
 
     def start(self, paths: Sequence[Path], *, now: float) -> None:
         """Import files. Do nothing while another import is running. `now` is the Unix time."""
@@ -92,10 +90,10 @@ class Imports(QObject):
             partial(self._import, files, outcome),
             lambda _none: self._end(outcome),
             partial(self._on_failed, outcome),
-            self._on_progressed,
+            self.progressed.emit,
             files.stop,
+            quiet_s=_REPORT_S,
         )
-        self._reported = time.monotonic()
         self.progressed.emit(0.0)
 
     @property
@@ -132,12 +130,6 @@ class Imports(QObject):
             outcome.changed.append(conversation.conversation_id)
         if merged is Merged.GROWN:
             self._lane.deliver(partial(self._desk.load_again, conversation.conversation_id))
-
-    def _on_progressed(self, share: float) -> None:
-        now = time.monotonic()
-        if now - self._reported >= _REPORT_S:
-            self._reported = now
-            self.progressed.emit(share)
 
     def _on_failed(self, outcome: _Outcome, problem: Problem) -> None:
         self._end(outcome)

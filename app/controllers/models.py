@@ -8,14 +8,14 @@ the model chosen last is gone, no other model takes its place until the user cho
 model is ready, turns.py submits the waiting turns. The phases of `status`, the state of the model
 in use:
 
-    phase                      entered by                               left by
-    SEARCHING                  the start                                the first scan
-    UNPACKING                  a scan that finds no model               a load; NONE if it fails
-    NONE                       a scan or a starter model that fails     a scan that finds a model
-    IMPORTING ... CHECKING     a load, then the events of the engine    READY, FAILED
-    READY                      the end of a load                        another load; GONE
-    FAILED                     a load that fails                        a load; GONE
-    GONE                       a scan that misses the folder            a scan that finds it again
+    phase               entered by                                 left by, besides a load
+    SEARCHING           the start                                  the first scan
+    UNPACKING           a scan that finds no model                 NONE if no starter can be made
+    NONE                a scan or a starter model that fails
+    IMPORTING, CLOSING, CONNECTING, LOADING, CHECKING: a load      READY, FAILED
+    READY               the end of a load                          FAILED, GONE
+    FAILED              a load that fails, an engine that ends     GONE
+    GONE                a scan that misses the folder
 
 A model that the engine unloaded stays READY, with is_unloaded: the next message loads it again.
 """

@@ -59,7 +59,9 @@ class PaneToast(Toast):
         core.undoing.redone.connect(self._on_redone)
         core.exports.saved.connect(self._on_saved)
         core.exports.exported.connect(self._on_exported)
-        self._imports = core.imports
+        self._exports, self._imports = core.exports, core.imports
+        core.exports.progressed.connect(self._on_export_progressed)
+        core.exports.ended.connect(lambda: self.withdraw(core.exports.cancel))
         self._organiser = core.organiser
         core.imports.progressed.connect(self._on_import_progressed)
         core.imports.ended.connect(self._on_imported)
@@ -113,6 +115,9 @@ class PaneToast(Toast):
     def _on_folder_searched(self, folder: Path, found: FoundModels) -> None:
         name = file_label(folder)
         self.say(models.found_in(found.number, found.num_broken, name, found.cause))
+
+    def _on_export_progressed(self, share: float) -> None:
+        self.offer(exchange.exporting(round(100 * share)), dialogs.CANCEL, self._exports.cancel)
 
     def _on_import_progressed(self, share: float) -> None:
         self.offer(exchange.importing(round(100 * share)), dialogs.CANCEL, self._imports.cancel)

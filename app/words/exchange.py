@@ -91,6 +91,10 @@ def importing(percent: int) -> str:
     return f"Importing chats… {percent}%"
 
 
+def exporting(percent: int) -> str:
+    return f"Exporting chats… {percent}%"
+
+
 def making_pages(percent: int) -> str:
     return f"Making pages… {percent}%"
 

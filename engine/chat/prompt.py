@@ -1,8 +1,8 @@
 """The token ids of a prompt, with the positions of its messages and its resume points.
 
 A Prompt is a value that the runner plans and feeds. MessageEncoder creates a TokenizedMessages for
-each prompt that it encodes, and PromptBuilder makes the Prompt of it with `end` and `cut`. Both
-work on the engine thread.
+each prompt that it encodes. PromptBuilder.build makes a whole Prompt of it after `end`, and
+build_read_ahead makes the known part with `cut`. Both work on the engine thread.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ class TokenizedMessages:
     runs: Runs
     # Position of each message's first token, as in Prompt.message_starts.
     starts: list[int] = field(default_factory=list[int])
-    # One resume point for each message that is no reply: the start of its text.
+    # Resume points: the starts of texts of messages that are no replies, and of their parts, such as
+    # files and pictures.
     points: list[ResumePoint] = field(default_factory=list[ResumePoint])
     is_opened: bool = False  # True after the start of the first user or tool message
 

@@ -36,15 +36,16 @@ With look-ahead, when the last token of a sequence is read, a pass that feeds th
 launched. `detach` undoes this pass for the row of the sequence. The caches of the sequence then
 hold the same tokens as without look-ahead: the whole reply except the newest token.
 
-The states of an attached sequence, in their order:
+The fields of an attached sequence between two steps:
 
-    state                   fields of Sequence                    set by
-    prompt is fed           logits set, num_output 0              attach (by the caller)
-    drawn, not read         drawn: the token, a lazy scalar       _set_drawn
-    fed before it is read   drawn set, is_ahead                   _launch, with look-ahead
-    read and delivered      drawn None, the token is in `reply`   _deliver_drawn, _verify
+    before its first step        `logits` set, no token drawn, `drawn` None
+    without look-ahead, or       the newest token is in `reply` and not fed, `drawn` None
+    after a step with drafts
+    after a step that looked     the newest token of `reply` is fed but not recorded in the caches
+    ahead                        (`is_ahead`), and the one after it is drawn but not read (`drawn`)
 
-After a step that looked ahead, a sequence is in the third state, otherwise in the last one.
+_set_drawn sets `drawn`, and _deliver_drawn clears it. _launch sets `is_ahead`, and _commit_ahead
+clears it at the next step.
 """
 
 from __future__ import annotations
@@ -140,7 +141,7 @@ class Decoder:
         """
         start = perf_counter()
         self._events, self._failed = {}, []
-        fed = list(self._sequences)
+        present = list(self._sequences)
         new = [s for s in self._sequences if s.drawn is None and not s.num_output]
         _set_drawn(self._each(new, _draw_first))
         drafts: Mapping[Sequence, Drafts] = {}
@@ -159,9 +160,9 @@ class Decoder:
         else:
             self._decode_one(deliver)
             if self._is_steady:
-                self._drafter.note_pass(fed, 1, perf_counter() - start)
-        # The duration of the next step counts only if it is like this one.
-        self._is_steady = not drafts and fed == self._sequences
+                self._drafter.note_pass(present, 1, perf_counter() - start)
+        # The next step is timed only if this one fed one token to each of the same sequences.
+        self._is_steady = not drafts and present == self._sequences
         results = [StepResult(sequence, events) for sequence, events in self._events.items()]
         # Keep no sequence that has ended: its caches would stay in memory until the next step.
         self._events = {}

@@ -100,6 +100,34 @@ def test_conversation_that_cannot_be_loaded_leaves_no_file(
     assert [one.name for one in tmp_path.iterdir()] == ["data"]
 
 
+def test_cancelled_exports_leave_their_files_as_they_were(
+    exports: Exports,
+    store: StoreLane,
+    qtbot: QtBot,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("app.controllers.exports._QUIET_S", 0.0)
+    chats = [one.conversation_id for one in stored(store, 30)]
+    path = tmp_path / "all.json"
+    path.write_text("before")
+    shares: list[float] = []
+    others: list[object] = []
+    exports.progressed.connect(shares.append)
+    exports.progressed.connect(exports.cancel)
+    exports.failed.connect(others.append)
+    exports.exported.connect(others.append)
+
+    with qtbot.waitSignal(exports.ended):
+        exports.export_several(path, chats)
+        exports.export_several(tmp_path / "waits.md", chats)
+
+    assert path.read_text() == "before"
+    assert {one.name for one in tmp_path.iterdir()} == {"data", path.name}
+    assert shares[0] < 1
+    assert others == []
+
+
 def test_end_of_the_app_stops_an_export(exports: Exports, store: StoreLane, tmp_path: Path) -> None:
     chats = [one.conversation_id for one in stored(store, 3)]
     exports.export_several(tmp_path / "all.json", chats)

@@ -42,6 +42,28 @@ def test_all_chats_are_exported_as_json(stage: Stage, tmp_path: Path) -> None:
     stage.wait_until(lambda: stage.window.toast.text == "Exported 2 chats to “all.json”.")
 
 
+def test_toast_shows_the_progress_of_an_export_and_cancels_it(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.controllers.exports._QUIET_S", 0.0)
+    for text in ("One", "Two"):
+        stage.run(CommandId.NEW_CHAT)
+        stage.chat(text, "Noted.")
+    toast, texts = stage.window.toast, list[str]()
+
+    def cancel(share: float) -> None:
+        texts.append(toast.text)
+        if share > 0:
+            toast.button.click()
+
+    stage.core.exports.progressed.connect(cancel)
+    dialog_of(stage, CommandId.EXPORT_ALL).fileSelected.emit(str(tmp_path / "all.json"))
+
+    stage.wait_until(lambda: bool(texts) and not toast.isVisible())
+    assert texts == ["Exporting chats… 0%", "Exporting chats… 50%"]
+    assert not (tmp_path / "all.json").exists()
+
+
 def test_kind_in_the_dialog_gives_the_ending(stage: Stage) -> None:
     stage.chat("One", "1")
     dialog = dialog_of(stage, CommandId.EXPORT)
