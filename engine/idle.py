@@ -9,9 +9,9 @@ calls `Idler.step` while there are no requests, and `Idler.make_way` when a requ
 idle_job.py has the interface of the jobs.
 
 Priority: first the read-ahead of the shown conversation, then a preview, then the newest read-ahead
-of any other conversation, then a title, then what upkeep.py does, audits last. On battery power the only idle work is the
-read-ahead after a reply of the shown conversation, and the tests of faster ways, once for each
-model. Previews and titles wait until the machine is plugged in.
+of any other conversation, then a title, then what upkeep.py does, audits last. On battery power the
+only idle work is the read-ahead after a reply of the shown conversation, and the tests of faster
+ways, once for each model. Previews and titles wait until the machine is plugged in.
 
 A new kind of work needs an IdleKind, a task in idle_queue.py with its place in next_task and
 comes_before, a function in IdleWorker that creates its job, and a call of it in Idler._make_job.
