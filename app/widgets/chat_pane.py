@@ -81,16 +81,7 @@ class ChatPane(QWidget):
         self.find_bar = FindBar(theme, self.view, self)
         self.empty = EmptyChat(theme, core, self)
         self.cards = CardStack(self)
-        card_area = self.cards.content
-        self.app_notice = AppNotice(theme, core, card_area)
-        self.notice = Notice(theme, card_area)
-        self.gone_model = ChoiceLine(card_area)
-        self.model_question = ModelQuestionLine(core, card_area)
-        self.return_note = ReturnNote(theme, core, card_area)
-        self.long_files = LongFiles(card_area)
-        self.unseen = UnseenPictures(core, self.get_models_requested, card_area)
-        self.queued = QueuedMessage(theme, card_area)
-        self.answers_line = AnswersLine(core, self.reading, card_area)
+        self._make_lines(theme)
         self.composer = Composer(theme, self.view.shelves.pictures, self)
         CostTips(core, self.view, self.composer.thinking)
         Previewing(core, self.view.editor_host)
@@ -98,12 +89,7 @@ class ChatPane(QWidget):
             theme, self.view.shelves.pictures, core.attachments.make_full, self
         )
         self.attaching = Attaching(
-            core,
-            self.composer,
-            self.long_files,
-            self.unseen,
-            pictures,
-            self,
+            core, self.composer, self.long_files, self.unseen, pictures, self
         )
         self.texts = DocumentTexts(theme, core, self.view, self.attaching)
         # cards and lines above the composer, in order
@@ -129,6 +115,19 @@ class ChatPane(QWidget):
         self._connect()
         self._apply_preferences()
         self._show_current()
+
+    def _make_lines(self, theme: Theme) -> None:
+        """Create the cards and lines above the composer."""
+        core, area = self._core, self.cards.content
+        self.app_notice = AppNotice(theme, core, area)
+        self.notice = Notice(theme, area)
+        self.gone_model = ChoiceLine(area)
+        self.model_question = ModelQuestionLine(core, area)
+        self.return_note = ReturnNote(theme, core, area)
+        self.long_files = LongFiles(area)
+        self.unseen = UnseenPictures(core, self.get_models_requested, area)
+        self.queued = QueuedMessage(theme, area)
+        self.answers_line = AnswersLine(core, self.reading, area)
 
     def focus_text(self) -> None:
         """Focus the editor of a message if one is open, else the composer."""
