@@ -86,7 +86,8 @@ class DiskSpace:
         self._open: Callable[[], None] | None = None  # opens the tier of the cache in use again
         # Size of the folder of all models, measured while there is no tier. None: to be measured
         self._closed_bytes: int | None = None
-        self._early: ConversationId | None = None  # see read_early
+        # Arguments of the last read_early()
+        self._early: tuple[str, ConversationId | None] | None = None
 
     @property
     def _root(self) -> Path | None:
@@ -101,10 +102,10 @@ class DiskSpace:
             conversation_id: the conversation whose requests come next. The same one is read once.
         """
         root, settings, before = self._root, self._settings, self._early
-        self._early = conversation_id
+        self._early = namespace, conversation_id
         if root is None or settings is None or not settings.enabled or self.tier is not None:
             return
-        if conversation_id is None or conversation_id == before:
+        if conversation_id is None or self._early == before:
             return
         folder = root / disk_namespace(namespace, self._config)
         threading.Thread(
