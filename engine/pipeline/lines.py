@@ -1,18 +1,15 @@
-"""Connections of stages: mlx.distributed between processes, and a direct call within one process."""
+"""The connection of a stage to its neighbours over mlx.distributed."""
 
 # mlx.core.distributed has few type annotations.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Sequence
 from typing import Any, cast
 
 import mlx.core as mx
 
 from engine.cache.trees import evaluate
-from engine.pipeline.follower import Follower
 from engine.pipeline.messages import Encoded, Expected, StageMessage, required_bytes
 
 
@@ -50,28 +47,3 @@ class GroupLine:
         array = mx.distributed.recv(shape, dtype, self._previous, group=self._group, stream=mx.cpu)
         evaluate(array)
         return array
-
-
-class DirectLine:
-    """Rank 0's connection to followers in the same process. They work when a message is received.
-
-    Messages take the form in which they would go over a network, except for their arrays.
-    """
-
-    def __init__(self, followers: Sequence[Follower]) -> None:
-        """Connect followers, rank 1 first."""
-        self.followers = followers
-        self._messages: deque[StageMessage] = deque()
-
-    def send(self, message: StageMessage) -> None:
-        self._messages.append(message)
-
-    def receive(self, expected: Expected) -> StageMessage:
-        message = self._messages.popleft()
-        for follower in reversed(self.followers):
-            message = follower.handle(_received(message, follower.expected))
-        return _received(message, expected)
-
-
-def _received(message: StageMessage, expected: Expected) -> StageMessage:
-    return Encoded.of(message.encoded(), expected).with_arrays(message.arrays)

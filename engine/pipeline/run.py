@@ -25,7 +25,7 @@ from engine.models.opening import StageMemory, UntestedModel
 from engine.pipeline.follower import Follower, can_merge_rows
 from engine.pipeline.job import EngineEnds, StageHost, StageJob, StageReady
 from engine.pipeline.last_stage import LastStage
-from engine.pipeline.lines import DirectLine, GroupLine
+from engine.pipeline.lines import GroupLine
 from engine.pipeline.messages import Op
 from engine.pipeline.own import OwnLayers, OwnPart, load_own_part, require_exact
 from engine.pipeline.relay import Relay
@@ -125,18 +125,6 @@ def _can_merge_rows(own: OwnPart[OwnLayers], place: str, config: EngineConfig) -
         ways = FasterWays(can_merge=can_merge_rows(own.part))
         records.keep(key, Abilities(own.layout, ways=ways))
     return ways.can_merge
-
-
-def direct_stages(
-    folder: Path, layers: Sequence[int], config: EngineConfig
-) -> tuple[LastStage, DirectLine]:
-    """Return the opener of rank 0 and its line, with all followers in this process."""
-    followers = [
-        load_follower(folder, layers, rank, config, lambda _done, _total: None)
-        for rank in range(1, len(layers))
-    ]
-    line = DirectLine(followers)
-    return LastStage(folder, layers, Relay(line)), line
 
 
 def _follow(job: StageJob, host: StageHost, line: GroupLine) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,10 +10,36 @@ from app.cli.client import load_model
 from engine.config import EngineConfig
 from engine.pipeline.follower import Follower
 from engine.pipeline.last_stage import LastStage
-from engine.pipeline.messages import Op
-from engine.pipeline.run import direct_stages, staged_config
+from engine.pipeline.messages import Encoded, Expected, Op, StageMessage
+from engine.pipeline.relay import Relay
+from engine.pipeline.run import load_follower, staged_config
 from tests.fakes.asking import cache_of
 from tests.fakes.inline_engine import InlineClient
+
+
+class DirectLine:
+    """Rank 0's connection to followers in the same process. They work when a message is received.
+
+    Messages take the form in which they would go over a network, except for their arrays.
+    """
+
+    def __init__(self, followers: Sequence[Follower]) -> None:
+        """Connect followers, rank 1 first."""
+        self._followers = followers
+        self._messages: deque[StageMessage] = deque()
+
+    def send(self, message: StageMessage) -> None:
+        self._messages.append(message)
+
+    def receive(self, expected: Expected) -> StageMessage:
+        message = self._messages.popleft()
+        for follower in reversed(self._followers):
+            message = follower.handle(_received(message, follower.expected))
+        return _received(message, expected)
+
+
+def _received(message: StageMessage, expected: Expected) -> StageMessage:
+    return Encoded.of(message.encoded(), expected).with_arrays(message.arrays)
 
 
 class StagedClient(InlineClient):
@@ -26,9 +53,11 @@ class StagedClient(InlineClient):
             layers: number of layers of each rank, rank 0 first.
             config: the settings of all stages.
         """
-        self.opener: LastStage
-        self.opener, line = direct_stages(folder, layers, config)
-        self.followers: Sequence[Follower] = line.followers
+        self.followers: Sequence[Follower] = [
+            load_follower(folder, layers, rank, config, lambda _done, _total: None)
+            for rank in range(1, len(layers))
+        ]
+        self.opener = LastStage(folder, layers, Relay(DirectLine(self.followers)))
         super().__init__(staged_config(config), self.opener)
         load_model(self, folder, lambda _: None)
 

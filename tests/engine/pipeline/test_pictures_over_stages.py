@@ -334,7 +334,7 @@ def test_only_rank_0_reads_the_tower_and_it_reads_no_embedding_of_tokens(
         assert path == for_rank_0
         return load_follower(for_follower, *arguments)
 
-    monkeypatch.setattr("engine.pipeline.run.load_follower", at)
+    monkeypatch.setattr("tests.fakes.staged_engine.load_follower", at)
     client = StagedClient(for_rank_0, layers, config)
 
     assert asked(client, [seen("Thank you", cat)])[1] == wanted
