@@ -32,11 +32,9 @@ from app.controllers.undo import UndoList
 from app.conversation.attachments import own_files
 from app.conversation.deletion import delete_message, restore_message
 from app.conversation.tree import Conversation, NodeId, path_to, set_draft, show_branch, versions
-from app.conversation.unsent import Unsent, join_texts, with_unsent
+from app.conversation.unsent import NOTHING_UNSENT, Unsent, join_texts, with_unsent
 from app.words import problems, undo as words
 from engine.types import ConversationId
-
-_NOTHING = Unsent()
 
 
 @dataclass(slots=True, eq=False)
@@ -45,7 +43,7 @@ class _Sent:
 
     conversation_id: ConversationId
     node_id: NodeId | None  # None while the message is queued
-    unsent: Unsent = _NOTHING  # text and files that the last undo gave back
+    unsent: Unsent = NOTHING_UNSENT  # text and files that the last undo gave back
     undo: Callable[[], object] | None = None  # its function in the undo list
     removed: tuple[NodeId, ...] = ()  # versions of the message that the last undo has removed
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from app.conversation.attachments import own_files
 from app.conversation.text import clean_text
 from app.conversation.tree import (
     Conversation,
@@ -60,13 +61,14 @@ def fork(
     """Return a new conversation with copies of the messages from the first one to `node_id`.
 
     Only the version of each message on that branch is copied. If `node_id` is a user message, the
-    copy ends before it and has its text as the draft.
+    copy ends before it and has its text and its own files as the draft. Documents of a folder are
+    not among these: a first message gets them when it is sent.
     """
     path = path_to(conv, node_id)
     assert path[-1].status is not MessageStatus.STREAMING, "an answer in progress has no end yet"
     draft, files = "", ()
     if path[-1].role is Role.USER:
-        path, draft, files = path[:-1], path[-1].content, path[-1].attachments
+        path, draft, files = path[:-1], path[-1].content, own_files(path[-1].attachments)
     copies: list[MessageNode] = []
     for node in path:
         parent = copies[-1].node_id if copies else None

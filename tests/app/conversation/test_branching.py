@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 
 from app.conversation.actions import TurnIds, plan_send
+from app.conversation.attachments import Attachment
 from app.conversation.branching import fork, rewrite_reply
 from app.conversation.readers import writer_of
 from app.conversation.replies import can_continue
@@ -78,3 +80,15 @@ def test_fork_at_a_user_message_has_its_text_as_the_draft() -> None:
     assert texts(made) == ["one", "1"]
     assert made.draft == "two"
     assert forked(two_turns().conv, "one").nodes == {}
+
+
+def test_fork_at_a_first_message_leaves_the_documents_to_the_folder() -> None:
+    own = Attachment(name="a.txt", kind="txt", text="A", digest="a")
+    document = replace(own, name="b.txt", digest="b", from_folder=True)
+    conv = two_turns().conv
+    first = id_of(conv, "one")
+    node = replace(conv.nodes[first], attachments=(document, own))
+
+    made = forked(replace(conv, nodes={**conv.nodes, first: node}), "one")
+
+    assert made.draft_attachments == (own,)
