@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from html import escape
 
@@ -36,7 +37,10 @@ details, blockquote { color: #555 } p, li { orphans: 3; widows: 3 }
 @media print { body { max-width: none; margin: 0 } }
 </style>
 """
-HTML_END = "</body></html>\n"
+_HTML_END = "</body></html>\n"
+
+# Function that returns a PNG file with a picture, or None to show its name only.
+Thumbnail = Callable[[AttachedPicture], bytes | None]
 
 
 def _make_parser() -> MarkdownIt:
@@ -80,19 +84,12 @@ def to_text(conv: Conversation) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def html_start(title: str) -> str:
+def _html_start(title: str) -> str:
     return f"{_HEAD}<title>{escape(title)}</title></head><body>\n"
 
 
-def to_html(
-    conv: Conversation, thumbnail: Callable[[AttachedPicture], bytes | None] = lambda _picture: None
-) -> str:
-    """Return a section for a page that html_start() begins. HTML in a message is escaped.
-
-    Args:
-        conv: the conversation.
-        thumbnail: returns a PNG file with a picture, or None to show its name only.
-    """
+def to_html(conv: Conversation, thumbnail: Thumbnail = lambda _picture: None) -> str:
+    """Return a section for a page that _html_start() begins. HTML in a message is escaped."""
     parts = [f'<section class="chat"><h1>{escape(conv.title)}</h1>']
     if conv.system_prompt.strip():
         prompt = _markdown.render(conv.system_prompt)
@@ -155,3 +152,21 @@ def _closed(text: str) -> str:
         elif match[0].startswith(fence) and not line.strip().strip(fence[0]):
             fence = ""
     return f"{text}\n{fence}" if fence else text
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentKind:
+    """A kind of file with conversations as text. A new kind also needs a name in words.KINDS."""
+
+    write: Callable[[Conversation, Thumbnail], str]
+    start: Callable[[str], str] = lambda _title: ""  # gets the name of the file
+    between: str = "\n\n"  # text between two conversations
+    end: str = ""
+
+
+# By the ending of the file.
+KINDS = {
+    ".html": DocumentKind(to_html, _html_start, "", _HTML_END),
+    ".md": DocumentKind(lambda conv, _thumbnail: to_markdown(conv)),
+    ".txt": DocumentKind(lambda conv, _thumbnail: to_text(conv)),
+}

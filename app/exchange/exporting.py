@@ -8,6 +8,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 from app.conversation.attachments import MAX_PICTURE_BYTES, AttachedPicture
@@ -106,34 +107,26 @@ def _content(path: Path, max_bytes: int) -> bytes | None:
         return None
 
 
-def _html(title: str, filed: Iterable[FiledConversation], pictures: PictureFiles) -> Iterator[str]:
+def _document(
+    kind: documents.DocumentKind,
+    title: str,
+    filed: Iterable[FiledConversation],
+    pictures: PictureFiles,
+) -> Iterator[str]:
     def thumbnail(picture: AttachedPicture) -> bytes | None:
         return _content(pictures.thumbnail(picture), _MAX_THUMBNAIL_BYTES)
 
-    yield documents.html_start(title)
-    yield from (documents.to_html(one.conversation, thumbnail) for one in filed)
-    yield documents.HTML_END
-
-
-def _markdown(
-    _title: str, filed: Iterable[FiledConversation], _pictures: PictureFiles
-) -> Iterator[str]:
-    return _apart(documents.to_markdown(one.conversation) for one in filed)
-
-
-def _text(
-    _title: str, filed: Iterable[FiledConversation], _pictures: PictureFiles
-) -> Iterator[str]:
-    return _apart(documents.to_text(one.conversation) for one in filed)
-
-
-def _apart(texts: Iterable[str]) -> Iterator[str]:
-    for index, text in enumerate(texts):
-        yield "\n\n" if index else ""
-        yield text
+    yield kind.start(title)
+    for index, one in enumerate(filed):
+        yield kind.between if index else ""
+        yield kind.write(one.conversation, thumbnail)
+    yield kind.end
 
 
 Writer = Callable[[str, Iterable[FiledConversation], PictureFiles], Iterator[str]]
 # Kinds of files by their ending. A function gets the name of the file and returns its text in
 # pieces.
-WRITERS: dict[str, Writer] = {".json": _json, ".html": _html, ".md": _markdown, ".txt": _text}
+WRITERS: dict[str, Writer] = {
+    ".json": _json,
+    **{ending: partial(_document, kind) for ending, kind in documents.KINDS.items()},
+}

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 
 import pytest
 from pytestqt.qtbot import QtBot
@@ -12,7 +13,7 @@ from app.controllers.exports import Exports
 from app.conversation.filed import FiledConversation
 from app.conversation.tree import Conversation
 from app.exchange.importing import Import
-from app.store.conversations import open_store
+from app.store.conversations import ConversationStore, open_store
 from app.store.pictures import PictureFiles
 from engine.problem import Problem
 from engine.types import ConversationId
@@ -100,6 +101,19 @@ def test_conversation_that_cannot_be_loaded_leaves_no_file(
     assert [one.name for one in tmp_path.iterdir()] == ["data"]
 
 
+def hold_second_load(monkeypatch: pytest.MonkeyPatch) -> Event:
+    """Let an export wait before its second conversation, until the event is set."""
+    may_go_on, load, loaded = Event(), ConversationStore.load_filed, list[object]()
+
+    def held(store: ConversationStore, conversation_id: ConversationId) -> FiledConversation:
+        loaded.append(conversation_id)
+        assert len(loaded) != 2 or may_go_on.wait(60)
+        return load(store, conversation_id)
+
+    monkeypatch.setattr(ConversationStore, "load_filed", held)
+    return may_go_on
+
+
 def test_cancelled_exports_leave_their_files_as_they_were(
     exports: Exports,
     store: StoreLane,
@@ -108,13 +122,15 @@ def test_cancelled_exports_leave_their_files_as_they_were(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("app.controllers.exports._QUIET_S", 0.0)
-    chats = [one.conversation_id for one in stored(store, 30)]
+    is_cancelled = hold_second_load(monkeypatch)
+    chats = [one.conversation_id for one in stored(store, 3)]
     path = tmp_path / "all.json"
     path.write_text("before")
     shares: list[float] = []
     others: list[object] = []
     exports.progressed.connect(shares.append)
     exports.progressed.connect(exports.cancel)
+    exports.progressed.connect(is_cancelled.set)
     exports.failed.connect(others.append)
     exports.exported.connect(others.append)
 

@@ -9,6 +9,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog
 
 from app.widgets.commands import CommandId
+from tests.app.controllers.test_exports import hold_second_load
 from tests.fakes.stage import Stage
 
 pytestmark = pytest.mark.qt_log_ignore("does not support raise", extend=True)
@@ -46,7 +47,8 @@ def test_toast_shows_the_progress_of_an_export_and_cancels_it(
     stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.controllers.exports._QUIET_S", 0.0)
-    for text in ("One", "Two"):
+    is_cancelled = hold_second_load(monkeypatch)
+    for text in ("One", "Two", "Three"):
         stage.run(CommandId.NEW_CHAT)
         stage.chat(text, "Noted.")
     toast, texts = stage.window.toast, list[str]()
@@ -55,12 +57,13 @@ def test_toast_shows_the_progress_of_an_export_and_cancels_it(
         texts.append(toast.text)
         if share > 0:
             toast.button.click()
+            is_cancelled.set()
 
     stage.core.exports.progressed.connect(cancel)
     dialog_of(stage, CommandId.EXPORT_ALL).fileSelected.emit(str(tmp_path / "all.json"))
 
     stage.wait_until(lambda: bool(texts) and not toast.isVisible())
-    assert texts == ["Exporting chats… 0%", "Exporting chats… 50%"]
+    assert texts == ["Exporting chats… 0%", "Exporting chats… 33%"]
     assert not (tmp_path / "all.json").exists()
 
 
