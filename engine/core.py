@@ -68,13 +68,11 @@ from engine.questions import (
     Ask,
     AwaitIdle,
     CacheQuestion,
-    CountPictures,
     CountTokens,
     MakePreview,
     MakeTitle,
+    ModelQuestion,
     MoveToDisk,
-    ParseCalls,
-    Verify,
 )
 from engine.runner.history import History
 from engine.scheduler import Scheduler
@@ -357,16 +355,10 @@ class EngineCore:
                 answer = found.problem if isinstance(found, Failure) else found
                 self._emit(Answered(ask.question_id, answer))
 
-    def _answer_now(self, question: CountPictures | ParseCalls | Verify | CacheQuestion) -> Answer:
-        match question:
-            case CountPictures():
-                return self._served.count_pictures(question)
-            case ParseCalls():
-                return self._served.parse_calls(question)
-            case Verify():
-                return self._served.records.verify(self.model, question)
-            case _:
-                return self._caching.answer(question)
+    def _answer_now(self, question: ModelQuestion | CacheQuestion) -> Answer:
+        if isinstance(question, ModelQuestion):
+            return self._served.answer(question)
+        return self._caching.answer(question)
 
     # Loading and unloading of models
 

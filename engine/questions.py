@@ -276,17 +276,11 @@ class ClearDisk(Question[CacheReport]):
     """Delete all cached state on disk, of all models. The state in memory stays."""
 
 
+# Questions that are answered at once: about the loaded model, and about cached state.
+ModelQuestion = CountPictures | ParseCalls | Verify
 CacheQuestion = ReportCache | ReportChats | Forget | ForgetUnknown | Evict | ClearDisk
 AnyQuestion = (
-    CountTokens
-    | CountPictures
-    | ParseCalls
-    | MakeTitle
-    | MakePreview
-    | AwaitIdle
-    | Verify
-    | MoveToDisk
-    | CacheQuestion
+    CountTokens | MakeTitle | MakePreview | AwaitIdle | MoveToDisk | ModelQuestion | CacheQuestion
 )
 Answer = (
     TokensCounted

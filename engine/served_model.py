@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import assert_never
 
 from engine.cache_space import CacheSpace
 from engine.checking.audit import AuditJob
@@ -33,11 +34,14 @@ from engine.models.abilities import AbilityRecords, FasterWays, WaysTest
 from engine.models.loader import LoadAbandonedError, LoadedModel, load_model, namespace_of
 from engine.models.opening import ModelOpener
 from engine.questions import (
+    CheckResult,
     CountPictures,
     CountTokens,
+    ModelQuestion,
     ParseCalls,
     PicturesCounted,
     TokensCounted,
+    Verify,
 )
 from engine.runner.admission import Admission
 from engine.runner.feeding import Feeder
@@ -147,25 +151,33 @@ class ServedModel:
             raise NoModelError("Tokens can’t be counted without one.")
         return self.next_prompts.count_tokens(question.prompt)
 
-    def count_pictures(self, question: CountPictures) -> PicturesCounted:
-        """Return the answer to a question, which needs the loaded model.
+    def answer(
+        self, question: ModelQuestion
+    ) -> PicturesCounted | tuple[ToolCall, ...] | CheckResult:
+        """Return the answer to a question about the loaded model.
 
         Raises:
             NoModelError: no model is loaded, or it does not see pictures.
             PictureError: the model accepts no picture of such a form.
+            ToolCallError: the text is no call in the form of the model.
         """
+        match question:
+            case CountPictures():
+                return self._count_pictures(question)
+            case ParseCalls():
+                return self._parse_calls(question)
+            case Verify():
+                return self.records.verify(self.model, question)
+            case _:
+                assert_never(question)
+
+    def _count_pictures(self, question: CountPictures) -> PicturesCounted:
         vision = None if self.model is None else self.model.vision
         if vision is None:
             raise NoModelError("Pictures can’t be counted without one that sees them.")
         return PicturesCounted(tuple(vision.num_tokens(*size) for size in question.sizes))
 
-    def parse_calls(self, question: ParseCalls) -> tuple[ToolCall, ...]:
-        """Return the answer to a question, which needs the loaded model.
-
-        Raises:
-            NoModelError: no model is loaded.
-            ToolCallError: the text is no call in the form of the model.
-        """
+    def _parse_calls(self, question: ParseCalls) -> tuple[ToolCall, ...]:
         if self.model is None:
             raise NoModelError("Tool calls can’t be read without one.")
         return self.model.calls.parse(question.text, question.tools)
