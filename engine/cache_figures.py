@@ -65,7 +65,7 @@ class CacheReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldChat:
-    """The cached state of one conversation. State that other conversations use too is not counted."""
+    """The cached state of one conversation, without state that other conversations use too."""
 
     conversation_id: ConversationId
     memory_bytes: int

@@ -168,7 +168,7 @@ class CacheSpace:
         return cache
 
     def _mark_faulted(self, token_ids: Sequence[int], num_tokens: int) -> None:
-        """Record that the state of token_ids after num_tokens was wrong. Remove it from the disk."""
+        """Record that the state of token_ids after num_tokens was wrong. Remove it from disk."""
         self._history.mark_faulted(token_ids, num_tokens)
         self._disk_space.mark_faulty(token_ids, num_tokens)
 

@@ -205,7 +205,7 @@ class EngineCommands(Protocol):
         return self.ask(ReportChats())
 
     def move_to_disk(self, conversation_ids: tuple[ConversationId, ...]) -> Asked[HeldChats]:
-        """Write the cached state of conversations to disk and drop it from memory. See MoveToDisk."""
+        """Write the cached state of conversations to disk. Drop it from memory. See MoveToDisk."""
         return self.ask(MoveToDisk(conversation_ids))
 
     def forget(

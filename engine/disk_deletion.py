@@ -1,4 +1,4 @@
-"""Deletion of cached state on disk, also while the folder is locked by an engine thread that was replaced.
+"""Deletion of cached state on disk, also while a replaced engine thread locks the folder.
 
 Such a thread keeps the lock until the process ends (unanswered.py). It writes no more, and the new
 thread does not write either, so files can be deleted without the lock. Pure Python, without mlx.

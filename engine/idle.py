@@ -43,7 +43,7 @@ from engine.upkeep import Upkeep
 
 
 class Idler:
-    """The queue of idle work. The idler chooses and starts jobs, and pauses a job for more urgent work."""
+    """The queue of idle work. Jobs are chosen and started, and paused for more urgent work."""
 
     def __init__(
         self,
@@ -113,8 +113,8 @@ class Idler:
         if settles_in_s is not None:
             return settles_in_s
         if self._on_battery():
-            # No event reports the end of battery power, so the caller asks again. Audits and the timing of passes wait for the
-            # next command, tasks do not.
+            # No event reports the end of battery power, so the caller asks again. Audits and the
+            # timing of passes wait for the next command, tasks do not.
             may_start = bool(self._queue) if self._enabled else self._queue.has_questions
             return ASK_EVERY_S if may_start else math.inf
         if self.has_work:  # battery power has ended since the caller looked for work

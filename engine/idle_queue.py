@@ -63,7 +63,7 @@ def comes_before(task: IdleTask, running: IdleTask | None, shown: ConversationId
 
 
 class IdleQueue:
-    """Queue of read-ahead tasks and titles, of each the newest of a conversation, and one preview."""
+    """Queue of read-ahead tasks and titles, each the newest of a conversation, and one preview."""
 
     def __init__(self) -> None:
         self._tasks: dict[ConversationId, ReadAhead] = {}
@@ -71,7 +71,10 @@ class IdleQueue:
         self.preview: PreviewTask | None = None  # the newest one
 
     def add(self, task: IdleTask) -> None:
-        """Add a task. It replaces an older one of its kind and conversation, and any older preview."""
+        """Add a task. It replaces an older one of its kind and conversation.
+
+        A preview replaces any older preview.
+        """
         match task:
             case ReadAhead():
                 _append(self._tasks, task.conversation_id, task)
@@ -145,7 +148,7 @@ class IdleQueue:
 
 
 def _append(tasks: dict[ConversationId, T], conversation_id: ConversationId, task: T) -> None:
-    """Put a task at the end, in place of an older one. Drop the oldest task if there are too many."""
+    """Put a task at the end, in place of an older one. Drop the oldest if there are too many."""
     tasks.pop(conversation_id, None)
     tasks[conversation_id] = task
     if len(tasks) > _MAX_TASKS:

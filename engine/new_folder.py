@@ -98,7 +98,8 @@ def require_space(folder: Path, needed_bytes: int) -> None:
     free_bytes = shutil.disk_usage(folder).free
     if free_bytes < needed_bytes:
         raise DiskError(
-            f"{needed_bytes / 1e6:,.0f} MB are needed in {folder.parent}, and {free_bytes / 1e6:,.0f} MB are free.",
+            f"{needed_bytes / 1e6:,.0f} MB are needed in {folder.parent}, "
+            f"and {free_bytes / 1e6:,.0f} MB are free.",
             advice="Free some space, then try again.",
         )
 

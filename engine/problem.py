@@ -1,4 +1,4 @@
-"""An error as a value, in words for the user. errors.py has the exceptions that carry one. No mlx."""
+"""An error as a value, in words for the user. errors.py has exceptions that carry one. No mlx."""
 
 from __future__ import annotations
 

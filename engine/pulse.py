@@ -11,7 +11,7 @@ import time
 
 
 class Pulse:
-    """A timer that is restarted with each piece of work. All methods may be called on any thread."""
+    """A timer that is restarted with each piece of work. Any thread may call its methods."""
 
     def __init__(self) -> None:
         # Time at which the current piece of work began. None while the engine thread has no work.

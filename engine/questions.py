@@ -69,7 +69,7 @@ class TokensCounted:
 
     @property
     def num_too_long(self) -> int:
-        """Length of the refused prompt, or of its newest message if that alone is refused, else 0."""
+        """Length of the refused prompt, or of its newest message if it alone is refused, else 0."""
         return 0 if self.refusal is None else self.refusal.num_tokens
 
     @property

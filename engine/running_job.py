@@ -36,7 +36,7 @@ class RunningJob:
         self._report_working(job)
 
     def step(self, job: IdleJob) -> bool:
-        """Do one step of the job in progress. Return False if the job is complete or raised an error."""
+        """Do one step of the job in progress. Return False if it is complete or raised an error."""
         is_working = bool(attempt_idle(job.step))
         if is_working:
             self._report_working(job)

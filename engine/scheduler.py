@@ -160,7 +160,7 @@ class Scheduler:
 
 
 def _adds_little(request: Request) -> bool:
-    """Return True if the messages that the model has not read are short, or read by another request."""
+    """Return True if messages that the model has not read are short, or read by another request."""
     if request.follows is not None:
         return True
     unread = request.new_messages | request.foreign_messages

@@ -1,4 +1,4 @@
-"""The loaded model and the objects that answer requests with it: loaded, set aside and dropped here.
+"""The loaded model and the objects that answer requests: loaded, set aside and dropped here.
 
 The engine loop (core.py) has one ServedModel. The prefix cache outlives a model (cache_space.py).
 Engine thread only.
@@ -239,7 +239,7 @@ class ServedModel:
         self._serve(replace(model, abilities=abilities))
 
     def set_aside(self, *, until_needed: bool) -> None:
-        """Unload the model and drop the cache. With until_needed, the next request loads it again."""
+        """Unload the model and drop the cache. until_needed: the next request reloads the model."""
         self._aside = self._loaded_by if until_needed else None
         self.unload()
         self._caching.drop()

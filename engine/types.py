@@ -61,7 +61,7 @@ def is_of(user: str, conversation_id: str) -> bool:
 
 
 def picture_digest(width: int, height: int, pixels: bytes) -> str:
-    """Return the SHA-256 of a picture, as hex: of its size and its RGB pixels, 8 bits a channel, row by row."""
+    """Return the hex SHA-256 of a picture's size and RGB pixels: 8 bits a channel, row by row."""
     return hashlib.sha256(b"%dx%d " % (width, height) + pixels).hexdigest()
 
 
@@ -212,7 +212,7 @@ class TokenScore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerFormat:
-    """The form that an answer must have: a JSON value of a schema, or calls of functions, or either.
+    """The form that an answer must have: a JSON value of a schema, calls of functions, or either.
 
     The reasoning before the answer is free.
     """

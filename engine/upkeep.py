@@ -79,7 +79,7 @@ class Upkeep:
 
     @property
     def is_audit_due(self) -> bool:
-        """True if the audit interval is over, and the engine did other work after the last audit."""
+        """True if the audit interval is over and the engine did other work after the last audit."""
         return self._worker is not None and self.audit_in_s == 0 and self._may_work()
 
     def note_work(self) -> None:

@@ -1,4 +1,4 @@
-"""The cost of a request: the origin of its prompt's tokens, with reasons, and its durations. No mlx."""
+"""The cost of a request: the origin of its prompt tokens, with reasons, and durations. No mlx."""
 
 from __future__ import annotations
 

@@ -57,5 +57,5 @@ class Wanted:
         )
 
     def for_stages(self) -> Wanted:
-        """Return the settings for stages: they keep nothing on disk, and another process ends them."""
+        """Return settings for stages: they keep nothing on disk, and another process ends them."""
         return replace(self, disk=None, unload_after_s=None)

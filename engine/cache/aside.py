@@ -1,4 +1,4 @@
-"""The state that a side request computed, kept beside the tree for the request that continues its reply.
+"""The state of a side request, kept beside the tree for the request that continues its reply.
 
 A preview is such a side request. Its state is no part of the prefix cache, so keeping it evicts
 nothing. Once a request of the same conversation begins with the same tokens, the state is grafted
@@ -27,7 +27,7 @@ class Aside:
         self._grafts: list[Graft] = []  # in the order of the tokens
 
     def keep(self, lease: Lease) -> None:
-        """Copy the state of a side request that the tree lacks. It replaces the state kept before."""
+        """Copy the state of a side request that the tree lacks. Replace the state kept before."""
         self.drop()
         hot = lease.hot
         if hot.num_tokens == lease.restored:
@@ -52,7 +52,7 @@ class Aside:
             self.drop()
 
     def reach(self, conversation_id: ConversationId, prompt_ids: Sequence[int]) -> int:
-        """Return how many leading tokens of a prompt the kept state would restore. Nothing is changed.
+        """Return how many leading tokens of a prompt the kept state would restore. Change nothing.
 
         The state of a side request that still runs counts, because its continuation ends and keeps
         it.
@@ -77,7 +77,7 @@ class Aside:
         prompt_ids: Sequence[int],
         make_room: Callable[[int], bool],
     ) -> list[Graft]:
-        """Return the kept state that a prompt begins with, in the order of its tokens, and keep it no longer.
+        """Return the kept state that a prompt begins with, in token order, and keep it no longer.
 
         Empty if the prompt begins with none of it. Empty too, and the state is freed, if the budget
         has no room for it, or if a part of the path before it was evicted.
@@ -98,7 +98,7 @@ class Aside:
         return taken if stored_end(self._holdings, last) == self._start else []
 
     def _beginning(self, prompt_ids: Sequence[int]) -> tuple[list[Graft], int]:
-        """Return the grafts that a prompt begins with, and the position at which it leaves the next one.
+        """Return the grafts that a prompt begins with, and where it leaves the next one.
 
         The position is 0 if no part of the next one is of use. A preview that its request
         interrupts is some tokens ahead of the words that the request begins with.
@@ -118,5 +118,5 @@ def _cut(kept: Graft, end: int) -> Graft:
 
 
 def _resumes(point: Snapshot | None, end: int, prompt_ids: Sequence[int]) -> bool:
-    """Return True if a prompt can resume at `end`: tokens are left to feed, or the point has logits."""
+    """Return True if a prompt can resume at `end`: tokens are left, or the point has logits."""
     return end < len(prompt_ids) or (point is not None and point.logits is not None)

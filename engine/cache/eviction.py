@@ -101,7 +101,7 @@ class Eviction:
 
     @property
     def max_held(self) -> int:
-        """Highest number of tokens whose K/V and one snapshot fit into the budgets of all stages."""
+        """Highest number of tokens whose K/V and one snapshot fit into the budget of each stage."""
         layout = self._holdings.layout
         return min(
             stage.max_tokens(budget)

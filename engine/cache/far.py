@@ -41,7 +41,7 @@ class FarSpan(ABC):
 
 
 class FarPart(NamedTuple):
-    """A reference to K/V of the other stages: the tokens [start, end) of a span or of live caches."""
+    """A reference to K/V of the other stages: tokens [start, end) of a span or of live caches."""
 
     source: FarSpan | FarCaches
     start: int

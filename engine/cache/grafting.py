@@ -18,7 +18,7 @@ from engine.types import ConversationId
 
 @dataclass(frozen=True, slots=True)
 class Graft:
-    """The state of a path that the tree lacks: K/V of its last tokens, and a snapshot at its end."""
+    """The state of a path that the tree lacks: K/V of its last tokens and a snapshot at its end."""
 
     run: TokenRun  # the path from token 0
     # K/V of consecutive tokens, in order. They begin where the tree's path ends (stored_end) and

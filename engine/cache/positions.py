@@ -17,5 +17,5 @@ class ConversationCaches(list[object]):
 
 
 def shift_of(caches: Sequence[object]) -> int:
-    """Return the shift of caches. Caches of several conversations have none: their positions have it."""
+    """Return the shift of caches, 0 for several conversations: their positions have the shift."""
     return caches.shift if isinstance(caches, ConversationCaches) else 0

@@ -269,7 +269,7 @@ class PrefixCache:
         lease.snapshots.clear()
 
     def set_aside(self, lease: Lease) -> None:
-        """End a side request, and keep its state for the request that continues its reply (aside.py).
+        """End a side request. Keep its state for the request that continues its reply (aside.py).
 
         If this method raises an error, the caller must call abandon().
         """

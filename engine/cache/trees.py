@@ -58,7 +58,7 @@ def owned(x: mx.array) -> mx.array:
 
 def evaluate_soon(*trees: object) -> None:
     """Start to compute every lazy array of the trees, without waiting for the results."""
-    mx.async_eval(list(arrays_in(trees)))  # pyright: ignore[reportUnknownMemberType] — untyped varargs
+    mx.async_eval(list(arrays_in(trees)))  # pyright: ignore[reportUnknownMemberType] — untyped
 
 
 def evaluate(*trees: object) -> None:

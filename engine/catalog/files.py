@@ -60,5 +60,6 @@ def _require_plain(path: Path) -> None:
     most = _MAX_VOCABULARY_BYTES if is_vocabulary else _MAX_BYTES
     if path.name.endswith(_SUFFIXES) and status.st_size > most:
         raise ModelFolderError(
-            f"{path.name} has {status.st_size / 1e6:,.0f} MB, and at most {most / 1e6:.0f} MB are read."
+            f"{path.name} has {status.st_size / 1e6:,.0f} MB, "
+            f"and at most {most / 1e6:.0f} MB are read."
         )

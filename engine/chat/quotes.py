@@ -123,7 +123,7 @@ class Quotes:
         return [segment for segment in divided if segment.text]
 
     def _cut(self, text: str) -> list[tuple[str, str | None]]:
-        """Cut a text of the template into its own parts, with None, and quoted parts with an index."""
+        """Cut a text of the template into its parts, with None, and quoted parts, with an index."""
         if not self.opening:
             return [(text, None)]
         a, b = self.opening, self.closing

@@ -149,7 +149,7 @@ class _Slot:
 
     @property
     def place(self) -> tuple[int, bool]:
-        """The place of the text in the conversation. Reasoning comes before its message's content."""
+        """The text's place in the conversation. Reasoning comes before its message's content."""
         return self.message, not self.is_reasoning
 
 

@@ -1,4 +1,4 @@
-"""A model's chat template: its options for reasoning, its tools, and how it gets replies that it would refuse.
+"""A model's chat template: its reasoning options, tools, and how it gets replies it would refuse.
 
 Callers: PromptBuilder (prompt_builder.py) calls `ChatTemplate.segments` for every prompt that it
 builds. checking/prompts.py calls `ChatTemplate.render`, to check a prompt without the code that

@@ -166,7 +166,7 @@ class ChatTokenizer:
         return self._grammars.grammar(text)
 
     def grammar_marker(self, text: str) -> str:
-        """Return a text of the model's own form as a part of a grammar, as a control token if it is one."""
+        """Return a text of the model's own form for a grammar, as a control token if it is one."""
         token_id = self._backend.token_to_id(text)
         is_control = token_id is not None and self.is_control(token_id)
         return f"<[{token_id}]>" if is_control else json.dumps(text)

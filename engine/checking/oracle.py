@@ -106,7 +106,7 @@ def _hash(rows: Sequence[mx.array]) -> str:
     digest = hashlib.sha256()
     for row in rows:
         bits = mx.contiguous(row).view(mx.uint8)
-        digest.update(memoryview(bits))  # pyright: ignore[reportArgumentType] — an array is a buffer
+        digest.update(memoryview(bits))  # pyright: ignore[reportArgumentType] — arrays are buffers
     return digest.hexdigest()[:32]
 
 

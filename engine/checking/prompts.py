@@ -74,7 +74,7 @@ def prompt_fault(
 def _without_pictures(
     tokenizer: ChatTokenizer, prompt_ids: Ids, pictures: PictureRules | None
 ) -> tuple[Ids, list[Ids]]:
-    """Return a prompt with the placeholder of each picture in the place of its ids, and these ids."""
+    """Return a prompt with the placeholder of each picture in place of its ids, and these ids."""
     text: list[int] = []
     found: list[Ids] = []
     done = 0

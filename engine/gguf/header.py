@@ -1,4 +1,4 @@
-"""Parse the header of a GGUF file: its metadata, and the names, shapes and places of its tensors."""
+"""Parse the header of a GGUF file: its metadata, and the names, shapes and places of tensors."""
 
 from __future__ import annotations
 
@@ -103,7 +103,8 @@ class Cursor:
         end = self.position + num_bytes
         if end > len(self.content):
             raise _TruncatedError(
-                f"{self._file_name} is truncated: its header ends after {len(self.content):,} bytes."
+                f"{self._file_name} is truncated: "
+                f"its header ends after {len(self.content):,} bytes."
             )
         taken = self.content[self.position : end]
         self.position = end

@@ -195,5 +195,6 @@ def interleaved_by_key_head(num_key_heads: int, key_size: int, values_size: int)
 def _require_count(count: int, expected: int) -> None:
     if count != expected:
         raise GgufError(
-            f"A tensor of its linear attention has {count:,} rows or columns instead of {expected:,}."
+            f"A tensor of its linear attention has {count:,} rows or columns "
+            f"instead of {expected:,}."
         )

@@ -175,7 +175,8 @@ def _require_part(metadata: Metadata, path: Path, index: int, num_parts: int) ->
             f"such as model-{number:05}-of-{count:05}.gguf."
         )
     raise GgufError(
-        f"{path.name} states that it is part {number:,} of {count:,}, not {index + 1} of {num_parts}."
+        f"{path.name} states that it is part {number:,} of {count:,}, "
+        f"not {index + 1} of {num_parts}."
     )
 
 
@@ -207,7 +208,8 @@ def _view(entry: TensorEntry, content: mmap.mmap, start: int, file_name: str) ->
     end = start + entry.offset + num_rows * row_bytes
     if end > len(content):
         raise GgufError(
-            f"{file_name} is truncated: the tensor {entry.name} ends at byte {end:,}, the file at {len(content):,}."
+            f"{file_name} is truncated: the tensor {entry.name} ends at byte {end:,}, "
+            f"the file at {len(content):,}."
         )
     raw = np.frombuffer(content, np.uint8, num_rows * row_bytes, start + entry.offset)
     return GgufTensor(

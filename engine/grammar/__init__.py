@@ -1,1 +1,1 @@
-"""Keep an answer to a format: which tokens may follow in JSON of a schema and in tool calls. No mlx."""
+"""Keep an answer to a format: tokens that may follow in a schema's JSON or tool calls. No mlx."""

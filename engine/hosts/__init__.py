@@ -1,1 +1,1 @@
-"""One engine over several processes or Macs: the hosts file, the stages, their start and their faults."""
+"""One engine over several processes or Macs: the hosts file, the stages, their start and faults."""

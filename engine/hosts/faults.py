@@ -121,8 +121,8 @@ def no_link(host: Host, ip: str, reason: str) -> Problem:
     return _problem(
         f"{_name(host)} answers over ssh, but not at {ip}.",
         f"{reason}.",
-        "Correct the address in the hosts file, check the cable, and allow Rejoinder the local network "
-        "in System Settings, under Privacy & Security.",
+        "Correct the address in the hosts file, check the cable, and allow Rejoinder the local "
+        "network in System Settings, under Privacy & Security.",
     )
 
 

@@ -153,7 +153,7 @@ class StagedEngine(EngineCommands):
                 self.send(Want(wanted))
 
     def close(self, timeout_s: float = 30.0) -> None:
-        """Cut off running requests, stop idle work, then end all stages. A second call does nothing."""
+        """Cut off running requests, stop idle work, end all stages. A second call does nothing."""
         worker, self._worker = self._worker, None
         if worker is None:
             return
@@ -223,7 +223,7 @@ class StagedEngine(EngineCommands):
         self._send_to(life, command)
 
     def _send_to(self, life: _StagesLife, command: Command) -> None:
-        """Send a command to rank 0. If it has ended, its group reports a fault: that is the answer."""
+        """Send a command to rank 0. If it has ended, its group reports a fault as the answer."""
         with suppress(OSError):
             life.channel.send(command)
 

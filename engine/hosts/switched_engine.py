@@ -57,7 +57,7 @@ class SwitchedEngine(EngineCommands):
 
     @property
     def has_lost_stages(self) -> bool:
-        """True if no stages run: a fault ends them, and only a LoadModel command starts them again."""
+        """True if no stages run: a fault ends them, and only a LoadModel starts them again."""
         return isinstance(self._engine, StagedEngine) and not self._engine.is_running
 
     @override
@@ -103,7 +103,7 @@ class SwitchedEngine(EngineCommands):
                 self._switch.start()
 
     def _replace(self, engine: Engine | StagedEngine) -> None:
-        """Close the old engine, then start one for the newest hosts. Runs on a thread of its own."""
+        """Close the old engine, then start one for the newest hosts. Runs on its own thread."""
         engine.close()
         with self._lock:
             self._begin()

@@ -109,7 +109,8 @@ class ModelAdapter:
     def _feed_text(self, token_ids: Sequence[int], caches: list[object]) -> mx.array:
         if min(token_ids, default=0) < 0 or max(token_ids, default=0) >= self.vocab_size:
             raise TokenizerError(
-                f"It gave the token {max(token_ids)}, but the model knows {self.vocab_size:,} tokens."
+                f"It gave the token {max(token_ids)}, "
+                f"but the model knows {self.vocab_size:,} tokens."
             )
         return self.run(mx.array([token_ids], mx.int32), caches)[0]
 

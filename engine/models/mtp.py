@@ -87,7 +87,7 @@ class MtpHead(nn.Module):
         return self.fc(mx.concatenate(parts, axis=-1))
 
     def remember(self, joined: mx.array, kv: Any) -> None:
-        """Append the K/V of inputs of shape (B, L, H). The steps are those of Qwen3NextAttention."""
+        """Append the K/V of inputs of shape (B, L, H), by the steps of Qwen3NextAttention."""
         layer: Any = self.layers[0]
         attention = layer.self_attn
         num_rows, num_tokens, _ = joined.shape
@@ -123,7 +123,7 @@ class _AfterFirst:
 
 
 class ModelWithHead(nn.Module):
-    """A model and its head. It gives the logits and has the caches of the model, and one cache more.
+    """A model and its head. It gives the logits and has the caches of the model, and one more.
 
     The last cache is a list of two: K/V, and an array with the last hidden state.
     """

@@ -1,4 +1,4 @@
-"""Find and load the weights of multi-token prediction heads (mtp.py), in the forms that are published.
+"""Find and load the weights of multi-token prediction heads (mtp.py), in the published forms.
 
 A model's conversion often has no head, because mlx-lm drops it. `build_model` finds a head here:
 
@@ -200,7 +200,7 @@ def _without_head(model_class: type[Any], taken: Tensors) -> type[Any]:
 
 
 def _bare(weights: Mapping[str, mx.array]) -> dict[str, tuple[str, mx.array]]:
-    """Return the tensors of a head: for each stored name, the name without prefix and the tensor."""
+    """Return a head's tensors: for each stored name, the name without prefix and the tensor."""
     found = {
         stored: (name["name"], tensor)
         for stored, tensor in weights.items()

@@ -1,1 +1,1 @@
-"""One model over several processes: each stage holds the weights and the state of its own layers."""
+"""One model over several processes: each stage holds the weights and the state of its layers."""

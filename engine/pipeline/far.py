@@ -131,7 +131,7 @@ class StageCaches(_Numbered, FarCaches):
         return Received(self.relay.result(ticket), num_tokens)
 
     def send_ahead(self, input_ids: mx.array, shift: int = 0) -> None:
-        """Let the followers feed token ids of shape (1, L). The next `run_pass` must feed them too."""
+        """Let followers feed token ids of shape (1, L). The next `run_pass` must feed them too."""
         assert self._ahead is None
         self._ahead = self._num_tokens, self.relay.send_pass(self.number, input_ids, [shift])
         self.note_fed(input_ids.shape[1])

@@ -76,7 +76,8 @@ def require_exact(folder: Path) -> None:
     module = installed_architectures().module(config.model_type, config.classes)
     if module not in EXACT_TYPES:
         raise ModelFolderError(
-            f"{folder.name} has the architecture {config.model_type[:60]}, which is not exact when it is divided.",
+            f"{folder.name} has the architecture {config.model_type[:60]}, "
+            "which is not exact when it is divided.",
             advice="Use it on one Mac, or choose another model for several Macs.",
         )
 

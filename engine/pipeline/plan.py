@@ -115,7 +115,7 @@ def divide(sizes: ModelSizes, free_bytes: Sequence[int]) -> StagePlan:
 
     @cache
     def best(start: int, rank: int) -> tuple[float, tuple[int, ...]]:
-        """Return the largest load and the ends of ranks `rank` to 0 for the layers from start on."""
+        """Return the largest load and ends of ranks `rank` to 0 for the layers from start on."""
         if rank == 0:
             return load(start, num_layers, 0), (num_layers,)
         found: tuple[float, tuple[int, ...]] = (math.inf, ())

@@ -64,7 +64,7 @@ def staged_config(config: EngineConfig) -> EngineConfig:
 
 
 def layers_of_rank(layers: Sequence[int], rank: int) -> tuple[int, int]:
-    """Return the first layer of a rank, and the first layer after it. Rank 0 has the last layers."""
+    """Return the first layer of a rank and the first one after it. Rank 0 has the last layers."""
     start = sum(layers[rank + 1 :])
     return start, start + layers[rank]
 

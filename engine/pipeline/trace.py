@@ -1,4 +1,4 @@
-"""One lazy call of a model, watched: which layer uses which cache, and what goes from layer to layer.
+"""One lazy call of a model, watched: which layer uses which cache, and what goes between layers.
 
 Nothing is computed: the arrays of the call are never evaluated, so no weight is read from disk. The
 result tells at which layers a model can be cut in two (LayerTrace.refusal). No code depends on the
@@ -45,7 +45,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """The arrays that go from a layer to the next: paths in its result, and in the next one's call."""
+    """Arrays that go from a layer to the next: paths in its result, and in the next one's call."""
 
     given: tuple[Path, ...]
     taken: tuple[Path, ...]

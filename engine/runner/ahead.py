@@ -35,7 +35,7 @@ class _Prepared:
 
 
 class AheadRecord:
-    """The tokens that were prepared for each conversation since its last request. Engine thread only."""
+    """The tokens prepared for each conversation since its last request. Engine thread only."""
 
     def __init__(self) -> None:
         self._prepared: OrderedDict[ConversationId, _Prepared] = OrderedDict()

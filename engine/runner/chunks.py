@@ -16,7 +16,10 @@ _LONG_LAST = 64
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A part of a prompt that begins where the one before ends. Text is fed in one pass, a picture in several."""
+    """A part of a prompt that begins where the one before ends.
+
+    Text is fed in one pass, a picture in several.
+    """
 
     end: int
     kind: PointKind | None  # kind of the snapshot to keep at `end`; None for no snapshot

@@ -147,7 +147,7 @@ class Decoder:
         drafts: Mapping[Sequence, Drafts] = {}
         self._drafter.note_beside(beside_s)
         if self._drafter.may_propose(self._sequences):
-            # A draft follows a token that is read. So the drawn tokens are read and delivered first.
+            # A draft follows a read token, so the drawn tokens are read and delivered first.
             for sequence in self._sequences:
                 _commit_ahead(sequence)
             self._deliver_drawn(deliver)
@@ -252,7 +252,7 @@ class Decoder:
         self._deliver({sequence: [token_id] for sequence, token_id in token_ids.items()}, deliver)
 
     def _deliver(self, token_ids: Mapping[Sequence, list[int]], deliver: Deliver) -> None:
-        """Deliver new tokens, until a sequence ends, and keep their events as results of the step."""
+        """Deliver new tokens until a sequence ends. Keep their events as results of the step."""
 
         def deliver_all(sequence: Sequence) -> list[Event]:
             events: list[Event] = []

@@ -53,7 +53,7 @@ class Drafter(Protocol):
         ...
 
     def note_beside(self, seconds: float) -> None:
-        """Record the time that other work takes after each of the next steps, 0 if there is none."""
+        """Record the time that other work takes after each of the next steps, 0 for none."""
         ...
 
     def note_pass(self, sequences: Items[Sequence], pass_len: int, seconds: float) -> None:

@@ -34,7 +34,7 @@ class TokensBefore(Protocol):
         ...
 
     def answer_ids(self) -> list[int] | None:
-        """Return the token ids of the answer. None within the reasoning, or if one is not read yet."""
+        """Return the token ids of the answer. None within reasoning, or if one is not read yet."""
         ...
 
 

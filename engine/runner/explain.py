@@ -242,7 +242,7 @@ class _Case:
         return Why(kind=ReasonKind.INTERRUPTED if is_cut else ReasonKind.NOT_KEPT)
 
     def _left_path(self, index: int, *, is_new: bool) -> Known | None:
-        """Return the path whose difference from the prompt explains why a message is fed, or None."""
+        """Return the path whose difference from the prompt is why a message is fed, or None."""
         if self.known is None:
             return None
         if not self._extends(self.known):

@@ -21,7 +21,7 @@ from engine.runner.sequence import Sequence
 
 
 class HeadDrafter:
-    """The head of a loaded model, for the sequences of a batch. It leaves the caches as they are."""
+    """The head of a loaded model, for the sequences of a batch. It leaves the caches unchanged."""
 
     def __init__(self, model: LoadedModel, batch: Batch) -> None:
         self._adapter = model.adapter

@@ -46,7 +46,7 @@ class MessageMark:
 
 
 def marks_of(messages: Iterable[Message]) -> tuple[MessageMark, ...]:
-    """Return one mark per message. Messages with equal roles, texts and pictures have equal marks."""
+    """Return a mark per message. Messages with equal roles, texts and pictures have equal marks."""
     return tuple(
         MessageMark(
             m.role,

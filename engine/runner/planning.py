@@ -1,4 +1,4 @@
-"""The plan of a request's prompt: made when its state is restored, or foreseen before it is sent."""
+"""The plan of a request's prompt: made as its state is restored, or foreseen before it is sent."""
 
 from __future__ import annotations
 

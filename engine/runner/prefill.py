@@ -87,7 +87,7 @@ class Prefill:
 
     @property
     def is_computing(self) -> bool:
-        """True while a part of the newest chunk, or of the embeddings of a picture, is not computed."""
+        """True while a part of the newest chunk, or of a picture's embeddings, is not computed."""
         return self._computation is not None or self._is_encoding
 
     @property

@@ -115,7 +115,7 @@ class PreviewJob(SideJob):
         return events
 
     def _note_state(self) -> None:
-        """Keep the state of recurrent layers here, which needs no copy. Windows of attention would."""
+        """Keep the state of recurrent layers here, which needs no copy. Attention windows would."""
         hot = self._sequence.lease.hot
         if hot.leaves.aux and not any(leaf.writes_in_place for leaf in hot.leaves.aux):
             num_tokens = hot.num_tokens + self._sequence.is_ahead

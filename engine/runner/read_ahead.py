@@ -15,7 +15,7 @@ from engine.runner.prefill import Prefill
 
 
 class ReadAheadJob:
-    """An idle job that feeds a chunk per step, or a part of it, and publishes the tokens when all are fed."""
+    """An idle job that feeds a chunk, or a part of it, per step, then publishes all tokens."""
 
     def __init__(
         self,

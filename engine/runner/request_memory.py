@@ -41,7 +41,8 @@ class RequestMemory:
         needed = self._needed_bytes(room, pass_len) + tower_bytes
         if needed > self.spare_bytes:
             raise MemoryFullError(
-                f"It needs about {size_of(needed)} and {MACHINE} can give {size_of(self.spare_bytes)}."
+                f"It needs about {size_of(needed)} "
+                f"and {MACHINE} can give {size_of(self.spare_bytes)}."
             )
 
     def fits_beside(

@@ -1,4 +1,4 @@
-"""The log-probabilities of the tokens of a reply, for requests that ask for them. Engine thread only."""
+"""Log-probabilities of a reply's tokens, for requests that ask for them. Engine thread only."""
 
 from __future__ import annotations
 

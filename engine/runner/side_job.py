@@ -49,7 +49,7 @@ class SideMaker:
         return len(prompt.token_ids) - match.restored
 
     def has_memory(self, request: Request, prompt: Prompt, num_states: int = 1) -> bool:
-        """Return True if there is memory for the live caches of a request, and for states kept of them."""
+        """Return True if there is memory for a request's live caches and states kept of them."""
         layout, prompt_len = self.model.layout, len(prompt.token_ids)
         kv_bytes = kv.roomy(prompt_len + request.max_tokens) * layout.kv_bytes_per_token
         needed = kv_bytes + num_states * layout.snapshot_bytes
@@ -57,7 +57,7 @@ class SideMaker:
 
 
 class SideJob(ABC):
-    """A side request that is being answered. Each step feeds a chunk of the prompt or draws a token."""
+    """A running side request. Each step feeds a chunk of the prompt or draws a token."""
 
     kind: IdleKind
 

@@ -84,8 +84,8 @@ _SENTENCES = {
         "What was saved after token {place} had to make room: {count} read again."
     ),
     ReasonKind.CHAT_TOO_LARGE: (
-        "This chat is larger than the memory for chats: {count} read again. A shorter chat, 8-bit or "
-        "4-bit chat memory in the model’s defaults, or a smaller model helps."
+        "This chat is larger than the memory for chats: {count} read again. A shorter chat, 8-bit "
+        "or 4-bit chat memory in the model’s defaults, or a smaller model helps."
     ),
     ReasonKind.MODEL_RELOADED: "The model was loaded again: {count} read again.",
     ReasonKind.PROMPT_END: "The end of the prompt was read to begin the answer: {count}.",

@@ -1,1 +1,1 @@
-"""Drafts for speculative decoding: where they come from, and how many are worth a pass. Pure Python."""
+"""Drafts for speculative decoding: their sources, and how many are worth a pass. Pure Python."""

@@ -88,7 +88,7 @@ class Lookup:
         return match_len
 
     def _following(self, place: int, most: int) -> tuple[int, ...]:
-        """Return the tokens after a place. If the sequence ends, repeat the tokens after the place."""
+        """Return the tokens after a place. If the sequence ends, repeat these tokens."""
         found: list[int] = []
         period = len(self._token_ids) - 1 - place
         for index in range(most):

@@ -1,4 +1,4 @@
-"""Choose how many drafts a pass verifies, by expected tokens per second. Pure Python, without a clock.
+"""Choose how many drafts a pass verifies, by expected tokens per second. Pure Python, no clock.
 
 A pass of several tokens takes longer than a pass of one, by an amount that depends on the model and
 the device. So a draft is worth verifying only if it is likely enough to be right:
@@ -7,8 +7,8 @@ the device. So a draft is worth verifying only if it is likely enough to be righ
 - Pace has the acceptance of one conversation's drafts: the shares of first and of later drafts that
   the model confirmed, by the length of the match that they came from. Drafts of a multi-token
   prediction head (HEAD) have shares of their own.
-- `choose` takes the pass length and the drafts with the most expected tokens per second. A head that
-  drafts too slowly or too badly for its model is not chosen.
+- `choose` takes the pass length and the drafts with the most expected tokens per second. A head
+  that drafts too slowly or too badly for its model is not chosen.
 
 Drafts whose acceptance is unknown or low must be tried from time to time. Each conversation has an
 account of time for this: every step adds 2 % of its duration, confirmed drafts add the time that
@@ -123,7 +123,7 @@ class Pace:
     _tried: set[int] = field(default_factory=set[int])  # classes that were tried once
 
     def expected(self, match_len: int, num_drafts: int) -> list[float]:
-        """Return the expected numbers of confirmed drafts of passes with 1 ... num_drafts drafts."""
+        """Return expected numbers of confirmed drafts of passes with 1 ... num_drafts drafts."""
         match_class = _class_of(match_len)
         totals, total, chance = list[float](), 0.0, 1.0
         for index in range(num_drafts):

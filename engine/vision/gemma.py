@@ -39,7 +39,7 @@ from engine.vision.visibility import MaskedLayer, Visibility
 
 
 class GemmaTower:
-    """The tower and the image processor of Gemma 3. Each picture becomes a square of the same size."""
+    """The tower and image processor of Gemma 3. Each picture becomes a square of the same size."""
 
     opening = "\n\n<start_of_image>"
     closing = "<end_of_image>\n\n"
@@ -89,7 +89,7 @@ class GemmaTower:
         self._module.release()
 
     @staticmethod
-    def adapt(model: nn.Module, config: Mapping[str, Any]) -> PassContext:  # noqa: ARG004 (of the interface)
+    def adapt(model: nn.Module, config: Mapping[str, Any]) -> PassContext:  # noqa: ARG004
         """Replace the layers by some that give a picture another mask."""
         visibility = Visibility()
         layers = cast("list[nn.Module]", model.layers)

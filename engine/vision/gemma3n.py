@@ -62,7 +62,7 @@ NETWORKS: dict[str, Network] = {"mobilenetv5_300m_enc": Network(_published)}
 
 
 class Gemma3nTower:
-    """The tower and the image processor of Gemma 3n. Each picture becomes a square of the same size."""
+    """The tower and image processor of Gemma 3n. Each picture becomes a square of the same size."""
 
     def __init__(self, folder: Path, config: Mapping[str, Any], tokens: PictureTokens) -> None:
         """Read the settings of the image processor. See Tower."""
@@ -112,7 +112,7 @@ class Gemma3nTower:
         self._module.release()
 
     @staticmethod
-    def adapt(model: nn.Module, config: Mapping[str, Any]) -> PassContext:  # noqa: ARG004 (of the interface)
+    def adapt(model: nn.Module, config: Mapping[str, Any]) -> PassContext:  # noqa: ARG004
         """Replace nothing: a picture is read like text."""
         return like_text
 
@@ -279,7 +279,7 @@ class _Embedder(nn.Module):
         return self._projected(self.soft_embedding_norm(x))
 
     def of_token(self, place: int) -> mx.array:
-        """Return the embedding of the token at a place of the tower's vocabulary, of shape (width,)."""
+        """Return the embedding at a place of the tower's vocabulary, of shape (width,)."""
         return self._projected(self.hard_embedding_norm(self.embedding(mx.array(place))))
 
     def _projected(self, x: mx.array) -> mx.array:

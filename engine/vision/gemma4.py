@@ -132,7 +132,7 @@ def _sees_ahead(config: Mapping[str, Any]) -> bool:
 
 
 class _Attention(nn.Module):
-    """The attention of the tower to one picture, computed in blocks by `attend`, which the tower sets."""
+    """The tower's attention to one picture, computed in blocks by `attend`, set by the tower."""
 
     def __init__(self, original: Any, rope_theta: float) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The settings by which a model's image processor scales pixels: preprocessor_config.json. No mlx."""
+"""Settings by which a model's image processor scales pixels: preprocessor_config.json. No mlx."""
 
 from __future__ import annotations
 

@@ -21,12 +21,12 @@ from typing_extensions import override
 
 
 def num_features(config: Mapping[str, Any]) -> int:
-    """Return the number of layers that get features. config: the config.json of a model that sees."""
+    """Return the number of layers that get features. config: config.json of a model that sees."""
     return len(config["vision_config"].get("deepstack_visual_indexes", ()))
 
 
 class PassFeatures:
-    """The features of the forward pass that is being built. All replaced layers of a model share it."""
+    """The features of the pass that is being built. All replaced layers of a model share it."""
 
     def __init__(self) -> None:
         self.of_layers: Sequence[

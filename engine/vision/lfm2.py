@@ -117,7 +117,7 @@ class Lfm2Tower:
         self._module.release()
 
     @staticmethod
-    def adapt(model: nn.Module, config: Mapping[str, Any]) -> PassContext:  # noqa: ARG004 (of the interface)
+    def adapt(model: nn.Module, config: Mapping[str, Any]) -> PassContext:  # noqa: ARG004
         """Replace nothing: a picture is read like text."""
         return like_text
 
@@ -188,7 +188,7 @@ class _Tower(nn.Module):
 
 
 def _stretched(num_before: int, num_after: int) -> np.ndarray:
-    """Return the matrix that scales a row of values linearly, with an average over those that fall together.
+    """Return the matrix that scales a row of values linearly. It averages values that become one.
 
     Its shape is (num_after, num_before).
     """

@@ -122,7 +122,7 @@ class Llama4Tower:
         return picture, [*attend.results, *tiles]
 
     def pass_bytes(self, num_tokens: int) -> int:
-        """Return an estimate of the memory for the pixels of all tiles, and for one of them in the tower."""
+        """Estimate the memory for the pixels of all tiles, and for one of them in the tower."""
         num_tiles = -(-num_tokens // self._num_tokens)
         pixels = num_tiles * self._side**2 * 3 * _NUMBER_BYTES
         return pixels + patch_bytes(self._num_patches, self._config["vision_config"]["hidden_size"])
@@ -132,7 +132,7 @@ class Llama4Tower:
         self._module.release()
 
     @staticmethod
-    def adapt(model: nn.Module, config: Mapping[str, Any]) -> PassContext:  # noqa: ARG004 (of the interface)
+    def adapt(model: nn.Module, config: Mapping[str, Any]) -> PassContext:  # noqa: ARG004
         """Replace the embedding of tokens, because the model takes no embeddings."""
         parent: Any = model
         parent = parent.language_model.model
@@ -215,7 +215,7 @@ class _Embedding(nn.Module):
 
 
 class _Attention(nn.Module):
-    """The attention of a tower to one tile, computed in blocks by `attend`, which the tower sets."""
+    """A tower's attention to one tile, computed in blocks by `attend`, which the tower sets."""
 
     def __init__(self, original: Any) -> None:
         super().__init__()

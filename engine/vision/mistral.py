@@ -1,7 +1,7 @@
-"""The tower of Mistral's models since Mistral Small 3.1 (Pixtral), and its projector. Engine thread only.
+"""The tower of Mistral's models since Mistral Small 3.1 (Pixtral), and its projector.
 
 The tokens of a picture are its rows from the top. A control token ends each row, another one the
-picture. Their embeddings are those of the language model.
+picture. Their embeddings are those of the language model. Engine thread only.
 """
 
 # mlx.nn and mlx-vlm have few type annotations.
@@ -103,7 +103,7 @@ class MistralTower:
         self._module.release()
 
     @staticmethod
-    def adapt(model: nn.Module, config: Mapping[str, Any]) -> PassContext:  # noqa: ARG004 (of the interface)
+    def adapt(model: nn.Module, config: Mapping[str, Any]) -> PassContext:  # noqa: ARG004
         """Replace nothing: a picture is read like text."""
         return like_text
 

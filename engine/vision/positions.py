@@ -1,4 +1,4 @@
-"""Rotary positions of pictures: rows and columns for the tokens of a picture, a shift for those after it.
+"""Rotary positions of pictures: rows and columns for a picture's tokens, a shift after it.
 
 A picture of Qwen's models has positions on three axes: all its tokens have the same time, and each
 has its row and its column (M-RoPE, arXiv 2409.12191, section 2.1). The picture takes as many
@@ -27,7 +27,7 @@ AxesOf = Callable[[Sequence[int], int], list[int]]
 
 
 class PassPositions:
-    """The positions of the forward pass that is being built. All `rope` modules of a model share it."""
+    """The positions of the pass that is being built. All `rope` modules of a model share it."""
 
     def __init__(self) -> None:
         self.shift = 0  # position of the next token, minus the number of tokens before it
@@ -61,7 +61,7 @@ class PictureRope(nn.Module):
 
     @override
     def __call__(self, x: mx.array, offset: int | mx.array = 0) -> mx.array:
-        """Rotate the heads x, of shape (B, H, L, D). `offset` is the number of tokens before them."""
+        """Rotate the heads x, of shape (B, H, L, D). offset: the number of tokens before them."""
         first = offset + self._positions.shift
         if self._positions.grid is None:
             return self._rope(x, offset=first)

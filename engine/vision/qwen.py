@@ -70,9 +70,10 @@ class QwenTower:
         self._module = TowerModule(folder, config, self._make)
 
     def length(self, width: int, height: int) -> PictureLength:
-        """Return the length of a picture, whose positions are rows or columns, whichever are more."""
+        """Return a picture's length, whose positions are rows or columns, whichever are more."""
         try:
-            rows, columns = self._processor._resolved_size(height, width)  # noqa: SLF001 (has no public name)
+            # _resolved_size has no public name.
+            rows, columns = self._processor._resolved_size(height, width)  # noqa: SLF001
         except ValueError as error:
             raise PictureError.of_narrow_picture(width, height) from error
         side = self._processor.patch_size * self._processor.merge_size
@@ -81,7 +82,7 @@ class QwenTower:
 
     def patches(self, pixels: np.ndarray) -> Patches:
         """Return patches of shape (patches, values). See Tower.patches."""
-        values, grid = self._processor._process_one(pixels)  # noqa: SLF001 (its public form takes files)
+        values, grid = self._processor._process_one(pixels)  # noqa: SLF001 (public one takes files)
         return Patches(values, tuple(grid))
 
     def encode(self, patches: Patches) -> tuple[EncodedPicture, Sequence[mx.array]]:
@@ -119,7 +120,7 @@ class QwenTower:
 
     @staticmethod
     def adapt(model: nn.Module, config: Mapping[str, Any]) -> PassContext:
-        """Replace the rotary embeddings, and the first layers if the tower has features for them."""
+        """Replace the rotary embeddings, and first layers if the tower has features for them."""
         positions = replace_ropes(model, picture_sections(config["text_config"]), axes_in_turns)
         number = num_features(config)
         features = replace_layers(model, number) if number else None

@@ -163,7 +163,7 @@ class Vision:
         return self._tower.patches(read_pixels(path, picture))
 
     def take(self, token_ids: Sequence[int]) -> EncodedPicture:
-        """Return the embeddings of a picture, and keep them no longer. Raise the errors of `encode`."""
+        """Remove and return the embeddings of a picture. Raise the errors of `encode`."""
         self.encode(token_ids)
         encoded, self._encoded = self._encoded, None
         assert encoded is not None

@@ -56,7 +56,7 @@ class Patches:
 
 
 class TokenGrid(NamedTuple):
-    """The rows and columns of a picture's tokens, and the place of the first token of a part of it."""
+    """The rows and columns of a picture's tokens, and the place of the first token of a part."""
 
     rows: int
     columns: int
@@ -203,7 +203,7 @@ class AttentionInBlocks:
     def __call__(
         self, queries: mx.array, keys: mx.array, values: mx.array, scale: float
     ) -> mx.array:
-        """Return the attention of queries of shape (B, H, L, D) to all keys and values of their window.
+        """Return the attention of queries (B, H, L, D) to all keys and values of their window.
 
         A window is one of B: a picture, or a part of it.
         """
@@ -226,7 +226,7 @@ def _slices(length: int, step: int) -> Iterator[slice]:
 
 
 class BlockAttention(nn.Module):
-    """The attention of a tower to one picture, computed in blocks by `attend`, which the tower sets."""
+    """A tower's attention to one picture, computed in blocks by `attend`, which the tower sets."""
 
     def __init__(self, width: int, num_heads: int, *, bias: bool) -> None:
         super().__init__()

@@ -70,7 +70,7 @@ class TowerModule:
 
 
 def tower_weights(folder: Path) -> dict[str, mx.array]:
-    """Return the weights of a folder's tower and projector, lazily, by the names of their modules."""
+    """Return the lazy weights of a folder's tower and projector, by the names of their modules."""
     found: dict[str, mx.array] = {}
     for path in sorted(folder.glob("*.safetensors")):
         arrays = cast("dict[str, mx.array]", mx.load(str(path)))
@@ -98,7 +98,7 @@ def tower_files(folder: Path) -> set[str]:
 
 
 def _with_part(name: str) -> str:
-    """Return a name with the part vision_model, which mlx-vlm's modules have and some folders lack."""
+    """Return a name with the part vision_model. mlx-vlm's modules have it, some folders do not."""
     rest = name.removeprefix(_TOWER)
     return name if rest == name or rest.startswith(_PART) else f"{_TOWER}{_PART}{rest}"
 

@@ -20,7 +20,7 @@ from typing_extensions import override
 
 
 class Visibility:
-    """The visibility of tokens in the pass that is being built. All replaced layers of a model share it."""
+    """The visibility of tokens in the pass being built. All replaced layers of a model share it."""
 
     def __init__(self) -> None:
         self.is_whole = False  # True if the tokens of the pass see those behind them too

@@ -1,4 +1,4 @@
-"""The bytes of cached state written on one day, for all models together. Pure Python, without mlx."""
+"""The bytes of cached state written on one day, for all models together. Pure Python, no mlx."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ def stored_bytes(root: Path) -> int:
 
 
 def delete_all(root: Path) -> None:
-    """Delete the records of all models. The caller holds the lock of the root, and no RecordFolder."""
+    """Delete the records of all models. The caller holds the root's lock, and no RecordFolder."""
     for path in list(root.iterdir()):
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Durations that decide if a request reads state from disk or feeds tokens. Learned on this machine."""
+"""Durations learned on this machine: they decide if state is read from disk or tokens are fed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Rates:
         return nbytes * self.byte_s + num_tokens * self.token_s
 
     def note_disk(self, nbytes: int, seconds: float) -> None:
-        """Learn from one request. Small reads are ignored: they measure only the start of a read."""
+        """Learn from one request. Ignore small reads: they measure only the start of a read."""
         if nbytes >= 1 << 20 and seconds > 0:
             self.byte_s, self._num_bytes = _mean(self.byte_s, self._num_bytes, seconds, nbytes)
 

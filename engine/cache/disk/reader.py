@@ -1,4 +1,4 @@
-"""Reading of records back into K/V and snapshots of a model. Engine thread, except for file reads."""
+"""Reading of records into K/V and snapshots of a model. Engine thread, except for file reads."""
 
 from __future__ import annotations
 

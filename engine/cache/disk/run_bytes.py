@@ -1,4 +1,4 @@
-"""The token ids of a run, and the forward passes that computed them, as bytes of a record. No mlx."""
+"""The token ids and the forward passes of a run, as bytes of a record. No mlx."""
 
 from __future__ import annotations
 

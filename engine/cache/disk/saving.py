@@ -106,7 +106,7 @@ class PointSaver:
         lease.saved, lease.saved_at = end, self._clock()
 
     def _is_costly(self, lease: Lease) -> bool:
-        """Return True if the unsaved tokens took long to read and are a large part of all tokens."""
+        """Return True if the unsaved tokens took long to read and are a large part of all."""
         num_tokens, num_new = lease.hot.num_tokens, lease.hot.num_tokens - lease.saved
         seconds = max(self._clock() - lease.saved_at, self._rates.seconds(0, num_new))
         return seconds >= COSTLY_S and num_new * _READ_AGAIN >= num_tokens

@@ -2,8 +2,8 @@
 
 The tier stands beside one PrefixCache and its radix tree:
 
-    save    idle work, before eviction, in a long prompt, and at the end: resume points become records
-    fetch   before a request: records become nodes of the tree, if that is sooner than feeding tokens
+    save    idle work, before eviction, in a long prompt, at the end: resume points become records
+    fetch   before a request: records become nodes of the tree if that is sooner than feeding tokens
 
 Nothing is written twice: a longer path adds only the K/V of its new tokens. writer.py writes and
 deletes records, reader.py reads them.
@@ -248,7 +248,7 @@ class DiskTier:
         return 0.0 if self._writer.is_busy else self._queue.due_in_s
 
     def step(self) -> bool:
-        """Hand at most one record to the writing thread. Return False if there was nothing to do."""
+        """Hand at most one record to the writing thread. Return False if there was no work."""
         if not self.has_work:
             return False
         self._save_one()
