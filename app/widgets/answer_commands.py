@@ -73,7 +73,7 @@ class AnswerCommands(QObject):
             self._pane.transcript.regenerate_last(count)
 
     def _fill(self) -> None:
-        """Fill the menu with the options that differ from those of the chat, and the other models."""
+        """Fill the menu with the options that differ from those of the chat, and other models."""
         core = self._core
         self._ask_again.clear()
         if core.library.current not in core.desk:

@@ -1,4 +1,4 @@
-"""The notice about the app itself: a crash, a rescue, a full disk, or a file that could not be opened."""
+"""The notice about the app: a crash, a rescue, a full disk, or a file that could not be opened."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class AppNotice(Notice):
             self.hide()
 
     def _show_rescue(self, problem: Problem) -> None:
-        """Report a rescued database. The details of the problem are the path of the damaged file."""
+        """Report a rescued database. The problem's details are the path of the damaged file."""
         self._is_refusal = False
         folder = Path(problem.details).parent
         self.offer(problem, words.SHOW_FOLDER, partial(show_folder, folder))

@@ -199,7 +199,7 @@ class Attaching(QObject):
 
 
 def has_droppable(mime: QMimeData) -> bool:
-    """Return True for files and pictures, and for a web address, which is refused with a sentence."""
+    """Return True for files, pictures and web addresses. The latter are refused with a sentence."""
     return mime.hasUrls() or mime.hasImage()
 
 

@@ -68,7 +68,7 @@ class CardStack(VerticalScroller):
         self._keep_focus_in_view()
 
     def _keep_focus_in_view(self) -> None:
-        """Scroll to the button with the focus, which a longer sentence may have moved out of view."""
+        """Scroll to the button with the focus: a longer sentence may have moved it out of view."""
         focused = self.window().focusWidget()
         if self.content.isAncestorOf(focused):
             self.ensureWidgetVisible(focused)

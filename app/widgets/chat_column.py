@@ -22,7 +22,7 @@ CARDS_SHARE = 6 / 7
 
 
 class ChatColumn(QVBoxLayout):
-    """The column of the chat pane. The pane calls `fit` when its size or that of a part has changed.
+    """The column of the chat pane. The pane calls `fit` when its size or that of a part changes.
 
     find_bar, view, cards, composer: parts that an empty chat has too, from top to bottom.
     """

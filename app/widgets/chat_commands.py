@@ -111,7 +111,7 @@ class ChatCommands(QObject):
         return self._pane.transcript.has_neighbour(step)
 
     def _step_version(self, step: int) -> None:
-        """Show the next or previous version; move to the next or previous column if there are some."""
+        """Show the next or previous version. With columns, move to the next or previous one."""
         if self._pane.reading.is_open:
             self._pane.reading.step(step)
         else:

@@ -119,7 +119,7 @@ class Composer(QWidget):
         return self._caption.text().strip()
 
     def set_caption(self, text: str, *, keeps_line: bool = False) -> None:
-        """Show a caption. If `keeps_line` is True, an empty one takes its line, so the box stays."""
+        """Show a caption. With `keeps_line`, an empty caption takes its line, so the box stays."""
         self._caption.setText(text or (_EMPTY_LINE if keeps_line else ""))
         self._caption.setVisible(bool(text) or keeps_line)
 

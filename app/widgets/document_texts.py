@@ -1,4 +1,4 @@
-"""Opens the texts of files: at the words that an answer shares with them or that were searched, or at the start."""
+"""Opens the texts of files: at words that an answer quotes, at searched words, or at the start."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def give_room(parts: Sequence[QWidget], room: int) -> int:
 
 
 class EmptyHeading(QWidget):
-    """The heading of an empty chat. If it does not fit on one line, its font is smaller and it wraps."""
+    """The heading of an empty chat. If it does not fit on one line, it wraps in a smaller font."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)

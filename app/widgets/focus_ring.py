@@ -15,7 +15,7 @@ BY_KEYS = (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
 
 
 class FocusRing(QWidget):
-    """A ring painted over a scroll area that has the focus through Tab. A click removes the ring."""
+    """A ring over a scroll area that has the focus through Tab. A click removes the ring."""
 
     def __init__(self, theme: Theme, parent: QAbstractScrollArea) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""A sheet of the Help menu: a page that scrolls with the wheel and the keys, and Done. Main thread."""
+"""A sheet of the Help menu: a page that scrolls with wheel and keys, and Done. Main thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fields for the access token and the mirror of Hugging Face, on the Models page. Main thread."""
+"""The fields for the access token and mirror of Hugging Face, on the Models page. Main thread."""
 
 from __future__ import annotations
 

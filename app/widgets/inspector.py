@@ -1,4 +1,4 @@
-"""The inspector at the right of the window: system prompt, sampling, seed, thinking, faster answers.
+"""The inspector at the window's right: system prompt, sampling, seed, thinking, faster answers.
 
 It shows the options of one conversation. A change of the system prompt is emitted after a pause in
 typing, any other change at once. A change applies to the next answer of the conversation.

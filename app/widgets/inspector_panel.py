@@ -30,7 +30,7 @@ class InspectorPanel:
 
     @property
     def inspector(self) -> Inspector:
-        """The inspector with the setup of the current conversation. It is created if there is none."""
+        """The inspector with the current conversation's setup. It is created if there is none."""
         if self._inspector is None:
             self._inspector = self._make()
             InspectorBinding(self._inspector, self._core)

@@ -72,7 +72,7 @@ class KeyButton(Button):
 
 
 def _sequence(event: QKeyEvent) -> QKeySequence:
-    """Return the keys of an event. Shift is left out if it is a part of the character, as in "?"."""
+    """Return the keys of an event. Shift is left out if it is part of the character, as in "?"."""
     modifiers = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
     key = event.keyCombination().key()
     is_sign = 0x20 < key < 0x7F and not chr(key).isalpha() and not chr(key).isdigit()

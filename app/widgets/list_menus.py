@@ -1,4 +1,4 @@
-"""The menus of the conversation list: of one or several conversations, of a folder, of the space."""
+"""The menus of the conversation list: of one or several conversations, a folder, the space."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The notice that a chat or a text is too long for the model in use, and its ways out. Main thread."""
+"""The notice of a chat or a text too long for the model in use, and its ways out. Main thread."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class TooLongNotice(QObject):
         core.prompt_sizes.changed.connect(self._on_size_changed)
 
     def show(self, problem: Problem, *, is_new_text: bool) -> None:
-        """Show the problem. is_new_text: True if the text of the message is in the composer again."""
+        """Show the problem. is_new_text: True if the message's text is in the composer again."""
         self._is_new_text = is_new_text
         problem = self._problem = self._worded(problem)
         if self._has_documents:
@@ -111,7 +111,7 @@ class TooLongNotice(QObject):
         self._composer.edit.setFocus()
 
     def _on_size_changed(self) -> None:
-        """Show the counted size, or hide the notice if the prompt fits now, with a part of a file."""
+        """Show the counted size, or hide the notice if the prompt now fits, with part of a file."""
         size, problem = self._core.prompt_sizes.size, self._problem
         if size is None or problem is None or not self._is_on_show:
             return

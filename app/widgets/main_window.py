@@ -216,7 +216,7 @@ class MainWindow(QMainWindow):
         return inspector
 
     def _order_stops(self) -> None:
-        """Set the order in which Tab visits the widgets. Call it when a part has created widgets."""
+        """Set the order in which Tab visits widgets. Call it when a part has created widgets."""
         inspectors = self._right.findChildren(Inspector)
         set_tab_order(self.sidebar, self.pane, *inspectors, self.toolbar)
 

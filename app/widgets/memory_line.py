@@ -10,7 +10,7 @@ from app.widgets.quiet_line import QuietLine
 
 
 class MemoryLine(QuietLine):
-    """The line. It counts the chats of the list that have the dot for memory. Hidden if none has it."""
+    """The line. It counts the listed chats with the dot for memory. Hidden if none has it."""
 
     def __init__(self, core: Core, parent: QWidget) -> None:
         super().__init__(parent, drops_parts=True)

@@ -1,4 +1,4 @@
-"""The sheet that asks a question or tells something: icon, title, sentences, buttons. Main thread."""
+"""A sheet with a question or a statement: icon, title, sentences, buttons. Main thread."""
 
 from __future__ import annotations
 

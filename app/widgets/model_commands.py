@@ -38,7 +38,7 @@ class ModelCommands(QObject):
             CommandId.GET_MODELS: self.get_models,
             CommandId.ADD_FOLDER: self._add_folder,
             CommandId.UNLOAD: core.models.unload,
-            CommandId.MEMORY_MAP: lambda: self.memory.open(),  # noqa: PLW0108 (created on first use)
+            CommandId.MEMORY_MAP: lambda: self.memory.open(),  # noqa: PLW0108 (made on first use)
         }
         connect_actions(actions, slots)
         core.models.status_changed.connect(self._refresh)

@@ -1,4 +1,4 @@
-"""The sheet with the options of one model: how it is loaded, and how new chats begin. Main thread."""
+"""The sheet with one model's options: how it is loaded, and how new chats begin. Main thread."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class ModelDefaultsSheet(QDialog):
 
     @property
     def _may_think(self) -> bool:
-        """True unless the model is known to write no thoughts, which only the loaded model tells."""
+        """True unless the model was loaded and is known to write no thoughts."""
         facts = self._core.models.status.facts
         return facts is None or facts.path != self._path or facts.has_thinking
 

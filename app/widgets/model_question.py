@@ -76,7 +76,7 @@ class ModelQuestionLine(ChoiceLine):
         )
 
     def note_unsent(self, text: str) -> None:
-        """Note the text of a message for which the user must choose first. It is sent after that."""
+        """Note the text of a message that is sent only after the user has chosen a model."""
         if self._is_urgent:
             self._unsent = text
             self._refresh()

@@ -1,4 +1,4 @@
-"""The removal of a model: the question before it, and a second one if the Trash refuses. Main thread."""
+"""The removal of a model: a question, and a second one if the Trash refuses. Main thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Models window: recommended models, search, models on this computer, downloads. Main thread."""
+"""The Models window: recommendations, search, models on this computer, downloads. Main thread."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class NumberField(LineField):
 
     @override
     def _fit(self) -> None:
-        """Make the field also wide enough for its default and for all digits of its highest number."""
+        """Make the field also wide enough for its default and all digits of its highest number."""
         super()._fit()
         texts = self.placeholderText(), self._text(self._highest)
         widest = max(self.fontMetrics().horizontalAdvance(text) for text in texts)

@@ -32,7 +32,10 @@ _BUTTONS = 48  # height of the row of buttons
 
 
 class PictureWindow(OwnWindow):
-    """A picture, once the shelf has read it. A click or Space changes between fitted and actual size; Esc closes the window."""
+    """A picture, once the shelf has read it.
+
+    A click or Space changes between fitted and actual size. Esc closes the window.
+    """
 
     save_requested = Signal(object)  # argument: the Attachment
 

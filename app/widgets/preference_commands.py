@@ -1,4 +1,4 @@
-"""The menu commands that change a setting: appearance, zoom, inspector, reading ahead. Main thread."""
+"""The menu commands for settings: appearance, zoom, inspector, reading ahead. Main thread."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _SHOWN_LEN = 300
 
 
 class QueuedMessage(QWidget):
-    """The first line of the queued message and a note, above the composer. Hidden if none is queued."""
+    """The queued message's first line and a note, above the composer. Hidden if none is queued."""
 
     withdrawn = Signal()  # emitted when the user takes the message back
 

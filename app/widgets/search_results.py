@@ -132,7 +132,7 @@ class SearchResults(QListWidget):
 
 
 class _FoundDelegate(QStyledItemDelegate):
-    """Paints a row: the title of a conversation, or two lines of a message with the match marked."""
+    """Paints a row: a conversation's title, or two lines of a message with the match marked."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""The list of requests to the local server: their progress, their texts, and a button that ends them."""
+"""The list of requests to the local server: progress, texts, and a button that ends a request."""
 
 from __future__ import annotations
 

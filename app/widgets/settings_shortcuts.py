@@ -58,7 +58,7 @@ class _ShortcutRow:
 
 
 class ShortcutsPage(QWidget):
-    """The Shortcuts page of the settings. A change applies at once, or is refused with a sentence."""
+    """The Shortcuts page of the settings. A change applies at once, or is refused with a reason."""
 
     def __init__(self, theme: Theme, preferences: Preferences, parent: QWidget) -> None:
         super().__init__(parent)

@@ -201,7 +201,7 @@ class SettingsWindow(OwnWindow):
         keep_on_screen(self)
 
     def _show_names(self, *, shown: bool) -> None:
-        """Show the names of the tabs below their icons. Without them their tooltips have the names."""
+        """Show the names of the tabs below their icons. Without them, tooltips have the names."""
         style = Qt.ToolButtonStyle
         for tab in self.tabs.values():
             tab.ensurePolished()

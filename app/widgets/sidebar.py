@@ -108,7 +108,7 @@ class Sidebar(QWidget):
 
     @property
     def chosen_chats(self) -> list[ConversationId]:
-        """The chats that commands act on: the selected ones, or the one on show if none is selected."""
+        """The chats that commands act on: the selected ones, else the one on show."""
         # While chats are being deleted, the list may still have them.
         several = [one for one in self.list.selected if one in self._library.listed]
         if len(several) > 1 and self.list.isVisible():
@@ -138,7 +138,7 @@ class Sidebar(QWidget):
         self._rows.mark_of = mark_of
 
     def _on_dropped(self, chats: list[ConversationId], target: Row | None) -> None:
-        """Put chats where they were dropped: into a folder, to the pinned ones, or among the others."""
+        """Put chats where they were dropped: in a folder, among the pinned ones, or the others."""
         if self.shows_archived:
             return
         match target:

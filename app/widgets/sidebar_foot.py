@@ -1,4 +1,4 @@
-"""The rows below the list of conversations: the archive, the deleted chats, the downloads. Main thread."""
+"""The rows below the list of conversations: archive, deleted chats, downloads. Main thread."""
 
 from __future__ import annotations
 

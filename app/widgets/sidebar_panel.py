@@ -55,7 +55,7 @@ class SidebarPanel(QObject):
         self.changed.emit(visible)
 
     def toggle(self) -> None:
-        """Show or hide the sidebar. If there is no room for both, showing it hides the inspector."""
+        """Show or hide the sidebar. Without room for both, showing it hides the inspector."""
         shows = not self._sidebar.isVisible()
         if shows and self._is_narrow_for_both():
             self._preferences.change(inspector_visible=False)

@@ -1,4 +1,7 @@
-"""A message that disappears after some seconds, with an optional button. A problem stays until it was seen."""
+"""A message that disappears after some seconds, with an optional button.
+
+A problem stays until it was seen.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +79,7 @@ class Toast(QFrame):
         return self._label.text()
 
     def enter(self, place: object) -> None:
-        """Note the place at which the user is. Problems of other places wait for the return there."""
+        """Note the user's place. Problems of other places wait until the user returns there."""
         shown = self._shown
         self._place = place
         here = (None, place)

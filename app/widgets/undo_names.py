@@ -1,4 +1,4 @@
-"""The texts of the commands Undo and Redo, which name the actions that they are about. Main thread."""
+"""The texts of the commands Undo and Redo, which name the action to undo or redo. Main thread."""
 
 from __future__ import annotations
 

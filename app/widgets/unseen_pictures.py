@@ -1,4 +1,4 @@
-"""The line above the composer if the model in use can't see the pictures of the chat. Main thread."""
+"""The line above the composer if the model in use can't see the chat's pictures. Main thread."""
 
 from __future__ import annotations
 

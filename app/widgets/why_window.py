@@ -115,7 +115,7 @@ class WhyWindow(OwnWindow):
         theme.zoomed.connect(self._fit)
 
     def open(self, conversation_id: ConversationId, answer: NodeId) -> None:
-        """Show the window for an answer, whose conversation is in memory, and bring it to the front."""
+        """Show the window in front, for an answer whose conversation is in memory."""
         self._conversation = self._core.desk.get(conversation_id)
         self._answer, self._report = answer, None
         self._show_report()

@@ -1,4 +1,4 @@
-"""The menu commands for the windows of the app: close, full screen, minimise, zoom, quit. Main thread."""
+"""The menu commands of the app's windows: close, full screen, minimise, zoom, quit. Main thread."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ from appbundle.trim import File
 def copy_installed(sources: Iterable[File], target: Path) -> None:
     """Copy the bytecode of installed sources that were copied to `target` with their times.
 
-    compile_all() can skip these sources. Python compares such bytecode with the time of its source, so
-    this is of use only in a bundle that stays where it was made.
+    compile_all() can skip these sources. Python compares such bytecode with the time of its source,
+    so this is of use only in a bundle that stays where it was made.
     """
     for path, relative in sources:
         compiled, source = Path(cache_from_source(str(path))), target / relative

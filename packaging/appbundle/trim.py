@@ -38,7 +38,7 @@ def copy_kept(files: Iterable[File], target: Path, is_kept: Rule) -> None:
 
 
 def files_below(folder: Path, skipped: Collection[str] = ()) -> Iterable[File]:
-    """Yield the files and symbolic links of a folder, except those in folders named in `skipped`."""
+    """Yield a folder's files and symbolic links, except those in folders named in `skipped`."""
     for parent, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in skipped)
         links = [name for name in folders if Path(parent, name).is_symlink()]

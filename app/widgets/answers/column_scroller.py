@@ -16,7 +16,7 @@ _REST = Space.HUGE  # px in which a part of a further column is visible
 
 
 class ColumnScroller(QScrollArea):
-    """Columns of the same width, as many as fit. The edge of a further one shows that there is more.
+    """Columns of equal width, as many as fit. The edge of a further one shows that there is more.
 
     The parent of the columns must be `content`.
     """

@@ -86,13 +86,17 @@ class MapInterface(QAccessibleWidget):
         return next((at for at, item in enumerate(self._items) if item is child), -1)
 
     @override
-    def childAt(self, x: int, y: int) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride] - may be None
+    def childAt(  # pyright: ignore[reportIncompatibleMethodOverride] - may be None
+        self, x: int, y: int
+    ) -> QAccessibleInterface | None:
         corner = self._canvas.mapToGlobal(self._canvas.rect().topLeft())
         at = self._canvas.reader.item_at(x - corner.x(), y - corner.y())
         return None if at < 0 else self.child(at)
 
     @override
-    def focusChild(self) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride] - may be None
+    def focusChild(  # pyright: ignore[reportIncompatibleMethodOverride] - may be None
+        self,
+    ) -> QAccessibleInterface | None:
         at = self._canvas.reader.focused_item()
         return None if at < 0 else self.child(at)
 
@@ -111,11 +115,11 @@ class MapItem(QAccessibleInterface):
             self._canvas.reader.go_to_item(self._index)
 
     @override
-    def object(self) -> QObject | None:  # pyright: ignore[reportIncompatibleMethodOverride] - may be None
+    def object(self) -> QObject | None:  # pyright: ignore[reportIncompatibleMethodOverride]
         return None
 
     @override
-    def window(self) -> QWindow | None:  # pyright: ignore[reportIncompatibleMethodOverride] - may be None
+    def window(self) -> QWindow | None:  # pyright: ignore[reportIncompatibleMethodOverride]
         return self._canvas.window().windowHandle()
 
     @override
@@ -131,11 +135,13 @@ class MapItem(QAccessibleInterface):
         return 0
 
     @override
-    def child(self, index: int) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - no children
+    def child(self, index: int) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         return None
 
     @override
-    def childAt(self, x: int, y: int) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - no children
+    def childAt(  # pyright: ignore[reportIncompatibleMethodOverride] - no children
+        self, x: int, y: int
+    ) -> None:
         return None
 
     @override
@@ -176,7 +182,10 @@ class MapItem(QAccessibleInterface):
         """Do nothing: the map is read-only."""
 
     @override
-    def interface_cast(self, arg__1: QAccessible.InterfaceType) -> object:  # pyright: ignore[reportIncompatibleMethodOverride] - shiboken makes the pointer of it
+    def interface_cast(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, arg__1: QAccessible.InterfaceType
+    ) -> object:
+        # shiboken makes the pointer of the returned object.
         return self._press if arg__1 is QAccessible.InterfaceType.ActionInterface else None
 
 

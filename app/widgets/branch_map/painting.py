@@ -61,7 +61,7 @@ class MapPainter:
         self._texts: dict[tuple[str, int], tuple[QStaticText, int]] = {}
 
     def paint(self, painter: QPainter, area: QRect, *, has_focus: bool) -> None:
-        """Paint what is in an area of the map. The origin of `painter` is the map's top left corner."""
+        """Paint an area of the map. The origin of `painter` is the map's top left corner."""
         self._painter, geometry = painter, self._geometry
         painter.fillRect(area, QColor(self._theme.colors.canvas))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, geometry.zoom.radius >= _MIN_SHAPE)

@@ -1,4 +1,4 @@
-"""The painted branch map: scrolling, zoom, mouse, keys, and what screen readers read. Main thread."""
+"""The painted branch map: scrolling, zoom, mouse, keys, and screen readers. Main thread."""
 
 from __future__ import annotations
 
@@ -126,14 +126,14 @@ class BranchMapView(QAbstractScrollArea):
         self._announce()
 
     def center_on(self, node_id: NodeId | None) -> None:
-        """Scroll a message to the middle of the height, and to the right only as far as necessary."""
+        """Scroll a message to the middle of the height, and to the right only as far as needed."""
         if node_id is not None and node_id in self.branches:
             middle = self._geometry.center(node_id).y() - self.canvas.height() // 2
             self._scroll_to(QPoint(0, middle))
             self._reveal(self._geometry.rect(node_id))
 
     def change_zoom(self, step: int) -> None:
-        """Zoom in (1) or out (-1). The current message keeps its place; 0 restores the usual zoom."""
+        """Zoom in (1), out (-1), or to the usual zoom (0). The current message keeps its place."""
         wanted = NORMAL_ZOOM if step == 0 else self._step + step
         self._step = max(0, min(len(ZOOMS) - 1, wanted))
         self._on_zoomed()

@@ -173,7 +173,7 @@ class BranchMapWindow(OwnWindow):
             self.ends_seen.emit(self.map.visible_ends)
 
     def _refresh_buttons(self) -> None:
-        """Enable the buttons that have an effect. The others tell in their tooltip why they have none."""
+        """Enable the buttons with an effect. Tooltips explain why Compare or Delete has none."""
         current, conversation = self.map.current, self.map.branches.conversation
         self.show_button.setEnabled(current is not None)
         self.smaller.setEnabled(self.map.can_zoom(-1))

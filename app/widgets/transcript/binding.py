@@ -57,7 +57,7 @@ class TranscriptBinding(QObject):
         return tuple(self._items.values())
 
     def answer_item(self, reply_id: NodeId) -> TranscriptItem | None:
-        """Return an answer of the shown conversation, which need not be on show; None if it is gone."""
+        """Return an answer of the shown conversation, on show or not; None if it is gone."""
         item = self._items.get(reply_id)
         conversation = None if self._shown is None else self._desk.get(self._shown)
         if item is not None or conversation is None or reply_id not in conversation.nodes:
@@ -99,7 +99,7 @@ class TranscriptBinding(QObject):
         self._positions[conversation_id] = position
 
     def show(self, conversation_id: ConversationId) -> None:
-        """Show another conversation: at a new answer, at its stored scroll position, or at the end."""
+        """Show another conversation: at a new answer, its stored scroll position, or the end."""
         if self._shown is not None:
             self._positions[self._shown] = self._view.scroll_position()
             self.edits.save()
@@ -218,7 +218,7 @@ class TranscriptBinding(QObject):
 
     @property
     def last_versions(self) -> str | None:
-        """Key of the answer with the keyboard focus, else of the last one, with several versions."""
+        """Key of the answer with the focus, else of the last one, with several versions."""
         items, focused = self.items, self._view.focused_message
         near = () if focused is None else items[focused : focused + 1]
         found = (

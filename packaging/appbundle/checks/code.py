@@ -74,7 +74,8 @@ def dependencies(bundle: Bundle) -> Iterator[str]:
             if is_system(dependency.path):
                 continue
             places = candidates(dependency.path, code.path, main, rpaths)
-            found = next((place for place in places if os.path.exists(place)), None)  # noqa: PTH110 - Path.exists can raise OSError
+            # Path.exists can raise OSError
+            found = next((place for place in places if os.path.exists(place)), None)  # noqa: PTH110
             if found is not None and bundle.holds(found):
                 continue
             if not dependency.weak or not dependency.path.startswith("@"):

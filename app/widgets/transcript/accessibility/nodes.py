@@ -146,11 +146,11 @@ class AccessNode(QAccessibleInterface):
         return next((found for node in inner if (found := node.focused()) is not None), None)
 
     @override
-    def object(self) -> QObject | None:  # pyright: ignore[reportIncompatibleMethodOverride] - may be None
+    def object(self) -> QObject | None:  # pyright: ignore[reportIncompatibleMethodOverride]
         return None
 
     @override
-    def window(self) -> QWindow | None:  # pyright: ignore[reportIncompatibleMethodOverride] - may be None
+    def window(self) -> QWindow | None:  # pyright: ignore[reportIncompatibleMethodOverride]
         return self._canvas.window().windowHandle()
 
     @override
@@ -170,7 +170,9 @@ class AccessNode(QAccessibleInterface):
         return next((at for at, node in enumerate(self._nodes) if node is arg__1), -1)
 
     @override
-    def childAt(self, x: int, y: int) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride] - may be None
+    def childAt(  # pyright: ignore[reportIncompatibleMethodOverride] - may be None
+        self, x: int, y: int
+    ) -> QAccessibleInterface | None:
         inner = [self.child(number) for number in range(self.childCount())]
         return next((node for node in inner if node.rect().contains(x, y)), None)
 
@@ -190,7 +192,10 @@ class MessageInterface(AccessNode):
         }
 
     @override
-    def interface_cast(self, arg__1: QAccessible.InterfaceType) -> object:  # pyright: ignore[reportIncompatibleMethodOverride] - shiboken makes the pointer of it
+    def interface_cast(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, arg__1: QAccessible.InterfaceType
+    ) -> object:
+        # shiboken makes the pointer of the returned object.
         return self._parts.get(arg__1)
 
     @override
@@ -269,7 +274,10 @@ class PartInterface(AccessNode):
         return super().focused()
 
     @override
-    def interface_cast(self, arg__1: QAccessible.InterfaceType) -> object:  # pyright: ignore[reportIncompatibleMethodOverride] - shiboken makes the pointer of it
+    def interface_cast(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, arg__1: QAccessible.InterfaceType
+    ) -> object:
+        # shiboken makes the pointer of the returned object.
         return self._press if arg__1 is QAccessible.InterfaceType.ActionInterface else None
 
     @override

@@ -103,7 +103,7 @@ class ScrollAnchor:
             self._anchor = switch
 
     def resized(self) -> None:
-        """Keep the end in view if it was there. Call this before the layout in a view of a new height.
+        """Keep the end in view if it was there. Call this before the layout at a new view height.
 
         A card above the composer, for example, takes height from the view. While an answer is being
         written, the follower decides.

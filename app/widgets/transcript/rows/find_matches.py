@@ -1,4 +1,4 @@
-"""Ranges to underline in painted rows: matches of the search text, or marked words. Main thread only."""
+"""Ranges to underline in painted rows: matches of the search text, or marked words. Main thread."""
 
 from __future__ import annotations
 

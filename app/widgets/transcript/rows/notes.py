@@ -1,4 +1,4 @@
-"""Small rows: the Thinking button, a link such as "Show all", and a note on a cut-off or empty answer.
+"""Small rows: the Thinking button, a link such as "Show all", a note on a cut-off or empty answer.
 
 Used on the main thread only.
 """

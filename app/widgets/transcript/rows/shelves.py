@@ -11,7 +11,7 @@ from app.widgets.transcript.rows.picture_shelf import PictureShelf
 
 @dataclass(frozen=True, slots=True)
 class Shelves:
-    """Results of helper processes and files for rows. The view that made the shelves closes them."""
+    """Results of helper processes and files for rows. The creating view closes the shelves."""
 
     lexers: LexerShelf
     formulas: FormulaShelf

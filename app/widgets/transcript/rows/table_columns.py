@@ -85,7 +85,10 @@ class TableColumns:
         widths = self._natural or [0] * len(self.aligns)
         if self._before is None:
             return widths
-        return [max(both) for both in zip(widths, self._before._known_widths(), strict=True)]  # noqa: SLF001 — the same class
+        return [
+            max(both)
+            for both in zip(widths, self._before._known_widths(), strict=True)  # noqa: SLF001
+        ]
 
     def fit(self, width: int) -> None:
         """Choose column widths so that the table fits into `width` pixels, if possible."""

@@ -216,7 +216,7 @@ class MatchFinder:
 
 
 def _begins_word(text: str, at: int) -> bool:
-    """Return True if the search over all chats can find a word here (match_pattern in its store)."""
+    """Return True if the search of all chats can find a word here (match_pattern in its store)."""
     before = text[at - 1 : at]
     return not (before.isascii() and before.isalnum())
 
