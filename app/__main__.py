@@ -138,7 +138,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--debug",
         action="store_true",
-        help="log in detail, here too; check the engine's cache after each answer; show its statistics",
+        help="log in detail, here too; check the engine's cache after each answer; show its"
+        " statistics",
     )
     selftest = parser.add_argument_group("the app tries itself, then ends: 0 if all went well")
     selftest.add_argument("--selftest", action="store_true", help="say what was found")

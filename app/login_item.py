@@ -20,7 +20,7 @@ LABEL = "org.rejoinder.Rejoinder.login"
 
 @dataclass(frozen=True, slots=True)
 class LoginItem:
-    """The file of the LaunchAgent, and the .app bundle that it opens. Call it on a worker thread."""
+    """The file of the LaunchAgent, and the .app bundle that it opens. Call on a worker thread."""
 
     file: Path
     app: Path

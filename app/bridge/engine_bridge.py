@@ -115,7 +115,7 @@ class EngineBridge(QObject):
         """Call on_answer on the main thread with the answer of a question.
 
         Call this before control returns to the event loop, which drops an answer without a
-        receiver. If there is a Problem in the place of the answer, call on_problem. None: ignore it.
+        receiver. If a Problem comes in the place of the answer, call on_problem. None: ignore it.
         """
         self._on_answers[asked.question_id] = on_answer, on_problem
 

@@ -6,8 +6,8 @@ there. To destroy a Qt object can then deadlock:
 - On another thread, the destructor waits for a lock that the main thread holds, and the main thread
   waits for Python's interpreter lock. A window hung this way, when the engine thread collected
   garbage.
-- On the main thread, a destructor of Qt that calls Python code holds a lock, and the destructor of an
-  object that is found meanwhile waits for it. A test hung this way.
+- On the main thread, a destructor of Qt that calls Python code holds a lock, and the destructor of
+  an object that is found meanwhile waits for it. A test hung this way.
 
 Automatic collection is therefore off for good, and a timer on the main thread collects instead. The
 timer runs only once enough new objects exist, so it never wakes a resting process.

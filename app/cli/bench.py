@@ -31,7 +31,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run_script(args: Namespace, model: Path) -> int:
-    """Play a script. Return 0 if every step ran and passed its check, and every prediction was right."""
+    """Play a script. Return 0 if every step ran, and all checks and predictions were right."""
     steps = list(_read(args.file))
     # The engine does idle work only in `idle` steps. Such a step ends when no idle work is left, so
     # the figures do not depend on pauses between steps.

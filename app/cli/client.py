@@ -57,7 +57,7 @@ class QueuedEngine(SwitchedEngine):
     """
 
     def __init__(self, config: EngineConfig, hosts: Hosts | None = None) -> None:
-        """Create an engine in the stages `hosts`, or in a thread of this process if there are none."""
+        """Create an engine in the stages `hosts`. None: in a thread of this process."""
         self._events: SimpleQueue[Event] = SimpleQueue()
         self._held: deque[Event] = deque()  # events that came before an answer
         super().__init__(config, self._events.put, hosts=hosts)
@@ -154,7 +154,7 @@ def engine_config(args: Namespace, *, idle_work: bool) -> EngineConfig:
 
 
 def state_folder(args: Namespace) -> Path | None:
-    """Return the folder of cached state. Without --data-dir, every run starts without such state."""
+    """Return the folder of cached state. Without --data-dir, each run starts without such state."""
     return make_paths(args.data_dir).state_dir if args.data_dir is not None else None
 
 
@@ -165,8 +165,8 @@ def add_speculation(parser: ArgumentParser, default: str) -> None:
         type=_max_drafts,
         default=default,
         metavar="off|auto|N",
-        help=f"verify N drafted tokens in a pass where there are as many, at most {MAX_DRAFTS}, or as"
-        f" many as are expected to be fastest (default: {default})",
+        help=f"verify N drafted tokens in a pass where there are as many, at most {MAX_DRAFTS},"
+        f" or as many as are expected to be fastest (default: {default})",
     )
 
 

@@ -1,4 +1,4 @@
-"""`rejoinder import`, `rejoinder export` and `rejoinder search`: the conversations without a window.
+"""`rejoinder import`, `rejoinder export`, `rejoinder search`: the conversations without a window.
 
 The commands lock the data folder. While a window is open on it, they fail with one sentence.
 """

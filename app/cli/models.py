@@ -62,7 +62,8 @@ def _list(args: Namespace, local: LocalModels, folders: tuple[str, ...]) -> int:
         print(words.BEST_MARK)
     if not args.json and all(not card.usable for card in cards):
         print(
-            f"No usable model here yet. Download one:  rejoinder models download {local.suggestions()[0].repo_id}"
+            "No usable model here yet. Download one:  rejoinder models download"
+            f" {local.suggestions()[0].repo_id}"
         )
     return 0
 

@@ -82,7 +82,7 @@ class _Answers:
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """A request of a step that was submitted. The step is reported when all its replies have finished."""
+    """A submitted request of a step. The step is reported when all its replies have finished."""
 
     op: str
     chat: str

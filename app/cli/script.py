@@ -109,7 +109,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreviewEdit(Edit):
-    """Step: preview the answer to a step `edit` with the same values. Its answer begins with the preview."""
+    """Step: preview the answer to an equal step `edit`. Its answer begins with this preview."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Costs of actions, asked for the place below the pointer: tokens to read, and the time. Main thread."""
+"""Costs of actions, asked for the place below the pointer: tokens and time to read. Main thread."""
 
 from __future__ import annotations
 

@@ -22,9 +22,10 @@ class AnswerSets(QObject):
     ended = Signal(object)
 
     def __init__(self, bridge: EngineBridge, turns: Turns) -> None:
-        """Connect to the turns. Create it before any controller that starts turns at the end of others.
+        """Connect to the turns.
 
-        The answers of the next turns have the same ids again.
+        Create this object before any controller that starts turns at the end of others. The answers
+        of the next turns have the same ids again.
         """
         super().__init__()
         self._engine = bridge.engine

@@ -6,8 +6,8 @@ The composer (widgets/attaching.py, chat_pane.py) and files that are opened with
     desk.py              the files of each draft, which are a part of it and are saved with it
     draft_files.py       replaces them, and notes the step to undo
     file_openings.py     the files that are being opened. Their chips follow those of the draft
-    file_counts.py       the tokens of the files, only of the draft on show. So chips and notes about
-                         sizes, and cutting to the first part, are about this draft
+    file_counts.py       the tokens of the files, only of the draft on show. So chips and notes
+                         about sizes, and cutting to the first part, are about this draft
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class AttachmentsController(QObject):
     def make_full(
         self, picture: AttachedPicture, on_made: Callable[[AttachedPicture], None]
     ) -> None:
-        """Make the view of a picture in the size FULL. If its file is gone, the picture is unchanged."""
+        """Make a picture's view in the size FULL. If its file is gone, the picture is unchanged."""
         self._openings.resize(
             picture,
             PictureSize.FULL,
@@ -127,7 +127,7 @@ class AttachmentsController(QObject):
     def _on_resized(
         self, conversation_id: ConversationId, before: Attachment, made: AttachedPicture | str
     ) -> None:
-        """Put the picture with another view in the place of the one before, if that is still there."""
+        """Give a picture of a draft its new view, if the picture is still there."""
         if isinstance(made, str):
             self.said.emit(conversation_id, made)
             return

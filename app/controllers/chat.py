@@ -180,7 +180,7 @@ class ChatController(QObject):
         return has_begun
 
     def _on_turn_refused(self, refusal: Refusal) -> None:
-        """Report the refusal. The queued message is a part of it, unless it was sent after a stop."""
+        """Report the refusal, with the queued message unless this was sent after a stop."""
         self._steps.forget_version(refusal.conversation_id)
         self.refused.emit(refusal)
         self._queue.note_refusal(refusal.conversation_id)

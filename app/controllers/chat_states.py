@@ -87,7 +87,7 @@ class ChatStates(QObject):
             self.look()
 
     def _on_idle_changed(self, event: IdleEvent) -> None:
-        """Look when a prompt begins to be read, which a report knows then, and when the work ends."""
+        """Look when the work ends, or begins to read a prompt, which a report then contains."""
         before, self._reading = self._reading, None
         if isinstance(event, IdleWorking) and event.kind.is_reading:
             self._reading = event.conversation_id, event.num_cached + event.total

@@ -71,13 +71,13 @@ class ChatSteps(QObject):
     def note_version(
         self, name: str, conversation_id: ConversationId, *, before: NodeId, after: NodeId
     ) -> Callable[[], object]:
-        """Note that another version of a message is on show. Undo shows the version before again."""
+        """Note that another version of a message is on show. Undo shows the previous version."""
         return self._note_shown(name, conversation_id, before, (after,))
 
     def _note_shown(
         self, name: str, conversation_id: ConversationId, before: NodeId, after: tuple[NodeId, ...]
     ) -> Callable[[], object]:
-        """Add the undo that shows a version. Redo shows the first of `after` that is not deleted."""
+        """Add an undo that shows a version. Redo shows the first of `after` that is not deleted."""
 
         def show(*node_ids: NodeId) -> None:
             self._open(conversation_id, lambda conversation: self._show(conversation, node_ids))

@@ -1,7 +1,8 @@
-"""The question for the tokens of a prompt, which is asked again when its answer may have changed. Main thread.
+"""The question for the tokens of a prompt. Main thread.
 
-While requests run, the engine answers few questions, and the oldest one first. A question whose
-answer is no longer wanted is therefore withdrawn.
+It is asked again when its answer may have changed. While requests run, the engine answers few
+questions, and the oldest one first. A question whose answer is no longer wanted is therefore
+withdrawn.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class CountQuestion(QObject):
         on_counted: Callable[[TokensCounted], object],
         on_refused: Callable[[], object] = lambda: None,
     ) -> None:
-        """Ask for the tokens of a prompt. Call one of two functions unless the question is withdrawn.
+        """Ask for a prompt's tokens. Call one of two functions unless the question is withdrawn.
 
         Args:
             prompt: the prompt.

@@ -1,6 +1,7 @@
-"""The folder of the database and the pictures: moved on request, with the old copy kept until the user deletes it.
+"""The folder of the database and the pictures, and its move on request. Main thread.
 
-The move runs on the store thread, between two calls, while the store is closed. Main thread.
+The move runs on the store thread, between two calls, while the store is closed. The old copy is
+kept until the user deletes it.
 """
 
 from __future__ import annotations

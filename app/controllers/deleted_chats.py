@@ -67,7 +67,7 @@ class DeletedChats(QObject):
         self._deleted[deleted.summary.conversation_id] = deleted
 
     def update(self, summary: ConversationSummary) -> None:
-        """Replace the summary of a deleted conversation. The caller emits `changed`, if necessary."""
+        """Replace the summary of a deleted conversation. The caller emits `changed` if needed."""
         deleted = self._deleted[summary.conversation_id]
         self._deleted[summary.conversation_id] = replace(deleted, summary=summary)
 

@@ -78,7 +78,7 @@ class Deletions(QObject):
         return undo
 
     def _on_loaded(self, stored: tuple[DeletedConversation, ...]) -> None:
-        """List the deleted conversations. Undo restores those that were deleted a short time ago."""
+        """List the deleted conversations. Undo restores those deleted a short time ago."""
         now, deleted = self._origin.now(), self._library.deleted
         for one in reversed(stored):
             conversation_id = one.summary.conversation_id

@@ -3,8 +3,8 @@
 The desk keeps the current value of every open conversation. The controllers replace this value, and
 the transcript shows it. A new turn (a message and its reply) is shown at once, but stored only when
 the engine has accepted the turn. Until then, only the text of its user message is saved, as part of
-the draft. A queued message is saved as part of the draft too. While the stored draft has such a text,
-its field draft_was_sent is True. A save that failed is retried after 5 s.
+the draft. A queued message is saved as part of the draft too. While the stored draft has such a
+text, its field draft_was_sent is True. A save that failed is retried after 5 s.
 
 What the desk knows of a conversation besides its value, and how long:
 
@@ -317,8 +317,8 @@ class Desk(QObject):
     def _with_held(self, value: Conversation) -> Conversation:
         """Return a conversation without the turn that was not accepted, with its text in the draft.
 
-        The fields that the user can change while the turn waits are those of `value`. A new field of
-        Conversation that can change then must be added here.
+        The fields that the user can change while the turn waits are those of `value`. A new field
+        of Conversation that can change then must be added here.
         """
         held = self._held.get(value.conversation_id)
         if held is None:

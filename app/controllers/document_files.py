@@ -68,7 +68,7 @@ class DocumentFiles(QObject):
         ]
 
     def states(self, folder_id: FolderId) -> Mapping[DocumentKey, FileState]:
-        """Return the states of the files that changed or are gone, by the digests of their texts."""
+        """Return the states of files that changed or are gone, by the digests of their texts."""
         return self._states.get(folder_id, {})
 
     def add(self, folder_id: FolderId, paths: Sequence[Path]) -> None:

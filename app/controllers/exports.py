@@ -63,7 +63,7 @@ class Exports(QObject):
         )
 
     def export_several(self, path: Path, conversation_ids: Sequence[ConversationId]) -> None:
-        """Write conversations to a file, after the exports of several that were asked for before."""
+        """Write conversations to a file, after all earlier exports of several conversations."""
         self._num_running += 1
         self._jobs.start(
             lambda job: export(path, self._load(conversation_ids, job), self._pictures),

@@ -188,7 +188,7 @@ def _is_answering(conversation: Conversation) -> bool:
 
 
 def _counted_files(files: Files, facts: ModelFacts) -> Files:
-    """Return the files to count: all, or those that are not far too long and a sample of the longest."""
+    """Return the files to count: all, or those not far too long and a sample of the longest."""
     if is_far_too_long(files, facts):
         place = longest_of(files)
         sample = _sample(files[place], COUNTED_CHARS * facts.context_len)

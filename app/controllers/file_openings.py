@@ -195,7 +195,7 @@ class FileOpenings(QObject):
         self.changed.emit(opening.conversation_id)
 
     def _extract(self, path: Path, size: PictureSize, job: Job) -> Extracted | str:
-        """Return the text of a file or a stored picture, or a sentence. Runs on the worker thread."""
+        """Return a file's text or stored picture, or a sentence. Runs on the worker thread."""
         try:
             extracted = self._extractor.read(path, job.report, size=size)
             picture = extracted.attachment.picture
@@ -300,7 +300,7 @@ class FileOpenings(QObject):
         self._desk.open(conversation_id, add, report)
 
     def _detach(self, batch: _AttachedBatch, files: Files) -> Files:
-        """Cancel the openings of a batch. Return the files of the draft without those of the batch."""
+        """Cancel the openings of a batch. Return the draft's files without those of the batch."""
         for opening in [one for one in self._running if one.batch is batch]:
             self.cancel(opening)
         return tuple(one for one in files if one not in batch.added)
@@ -309,6 +309,6 @@ class FileOpenings(QObject):
         self._refused.setdefault(conversation_id, []).append(sentence)
 
     def _report_refused(self, conversation_id: ConversationId) -> None:
-        """Report the files that were not attached, or not as a whole, after a draft's last opening."""
+        """Report files that were not attached, or only in part, after a draft's last opening."""
         if conversation_id in self._refused and not self.of_draft(conversation_id):
             self.refused.emit(conversation_id, tuple(self._refused.pop(conversation_id)))

@@ -9,10 +9,10 @@ their order or the system prompt change, the id changes too. The engine then rea
 the common beginning, and forgets the state under the earlier id once all is read.
 
     count     once for each id and model: the tokens of each document
-    report    MemoryMap.report: the tokens that are in memory or on disk, and ids that are out of date
-    read      ReadAhead, if tokens are lacking. The command is sent once, and again after a load, a request
-              or a change of the settings, because these may have evicted state. State that is
-              complete on disk is only fetched, if memory is free.
+    report    MemoryMap.report: the tokens in memory or on disk, and ids that are out of date
+    read      ReadAhead, if tokens are lacking. The command is sent once, and again after a load, a
+              request or a change of the settings, because these may have evicted state. State that
+              is complete on disk is only fetched, if memory is free.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ class FolderDocuments(QObject):
     # Reading
 
     def _read(self, folder_id: FolderId) -> None:
-        """Let the engine read what is lacking, or withdraw the command if the user has paused it."""
+        """Let the engine read what is lacking, or withdraw the command if the user paused it."""
         documents, status = self._known[folder_id], self.status(folder_id)
         if self._is_over or self._held is None or documents.counted is None or status is None:
             return

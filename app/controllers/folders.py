@@ -133,7 +133,7 @@ class FoldersController(QObject):
     def begin_conversation(
         self, conversation: Conversation, folder_id: FolderId | None
     ) -> Conversation:
-        """Apply the defaults of the model in use, then those of the folder, to a new conversation."""
+        """Apply the defaults of the model in use, then the folder's, to a new conversation."""
         begun = self._presets.begin_conversation(conversation)
         folder = self.get(folder_id)
         if folder is None:

@@ -1,4 +1,4 @@
-"""Back and Forward: the conversations that were on show, in the order of the visits. Main thread."""
+"""Back and Forward: the conversations that were on show, in the order of visits. Main thread."""
 
 from __future__ import annotations
 

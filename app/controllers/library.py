@@ -118,7 +118,7 @@ class LibraryController(QObject):
         return self._folders.get(self.placement(conversation_id).folder_id)
 
     def new_chat(self, folder_id: FolderId | None = None) -> None:
-        """Show a new conversation, unless the one on show is new, unchanged and in the same folder."""
+        """Show a new conversation, unless the one on show is new, unchanged and in this folder."""
         is_blank = self._new_chats.is_blank(self._desk.get(self.current))
         if not is_blank or folder_id != self._new_chats.place(self.current).folder_id:
             self._show(self._new_chats.begin(folder_id))

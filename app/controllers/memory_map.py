@@ -1,4 +1,4 @@
-"""The cached state of each chat, for the list of chats and the window Memory & Storage. Main thread."""
+"""The cached state of each chat, for the chat list and the window Memory & Storage. Main thread."""
 
 from __future__ import annotations
 

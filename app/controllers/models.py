@@ -122,13 +122,13 @@ class ModelsController(QObject):
         self._lane.run(scan, self._on_scanned, self._on_scan_failed)
 
     def check(self, path: str) -> None:
-        """Include the model that answered in the shown chat in each scan, wherever its folder is."""
+        """Include the model that answered the shown chat in each scan, wherever its folder is."""
         if path != self._watched_path:
             self._watched_path = path
             self.refresh()
 
     def look_again(self) -> None:
-        """Scan the model folders after a change by the app, also if their fingerprint is the same."""
+        """Scan the model folders after a change by the app, even with the same fingerprint."""
         self._fingerprint = ""
         self.refresh()
 

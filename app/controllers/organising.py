@@ -1,4 +1,4 @@
-"""Actions on one or several conversations of the list: rename, pin, archive, file, delete. Main thread.
+"""Actions on one or several listed conversations: rename, pin, archive, file, delete. Main thread.
 
 Every action can be undone. The controller also holds the order of the sidebar, which the keys for
 the next and the previous conversation follow.
@@ -119,7 +119,7 @@ class Organiser(QObject):
 
         self._change(conversation_id, change)
 
-    def keep_ready(self, conversation_id: ConversationId, keep: bool) -> None:  # noqa: FBT001 (the value)
+    def keep_ready(self, conversation_id: ConversationId, keep: bool) -> None:  # noqa: FBT001
         """Pin or unpin a conversation. The engine evicts the cached state of a pinned one last."""
         self._change(conversation_id, lambda conversation: replace(conversation, keep_ready=keep))
 

@@ -1,4 +1,4 @@
-"""The tokens and the time that pictures in the composer and the editor cost, in each size. Main thread."""
+"""Tokens and time that pictures in the composer and the editor cost, in each size. Main thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Previews: while the user edits a message, the engine writes the beginning of its answer. Main thread.
+"""Previews: while the user edits a message, the engine writes the start of its answer. Main thread.
 
 The preview is that of the request that sending the edited message would make. It is asked for
 PAUSE_MS after the last change, and withdrawn when the text changes or the editor closes. If the
@@ -108,7 +108,7 @@ class Previews(QObject):
         return self._preferences.value.preview_edits
 
     def begin(self, turn: Turn) -> Turn:
-        """Return the turn of an edit. Its reply begins with the preview on show if that is of this turn."""
+        """Return an edit's turn. If the shown preview is of this turn, the reply begins with it."""
         facts = self._models.status.facts
         if facts is None or not self.is_on:
             return turn
@@ -154,7 +154,7 @@ class Previews(QObject):
         self._bridge.when_answered(asked, partial(self._on_made, asked))
 
     def _turn(self) -> Turn | None:
-        """Return the turn that sending the edited message would begin; None if it is no message to send."""
+        """Return the turn that sending the edited message would begin. None: it can't be sent."""
         conversation = self._desk.get(self._library.current)
         if self._edited is None:
             return None

@@ -166,7 +166,7 @@ class PromptSizes(QObject):
         self._on_changed()
 
     def count_again(self) -> None:
-        """Count again, because the engine has read a part of the prompt. The size stays until then."""
+        """Count again, because the engine has read part of the prompt. Keep the size until then."""
         self._question.wait()
 
     def _on_conversation_changed(self, conversation_id: ConversationId) -> None:
@@ -220,7 +220,7 @@ class PromptSizes(QObject):
             self.changed.emit()
 
     def _are_documents_read(self, event: IdleWorking) -> bool:
-        """Return True if a part of the documents was read with which the conversation on show begins."""
+        """Return True if a part of the documents of the conversation on show was read."""
         reads_documents = event.conversation_id and documents_of(event.conversation_id)
         has_documents = bool(self._desk.get(self._library.current).documents)
         return bool(reads_documents) and has_documents and not self._question.is_pending
@@ -271,7 +271,7 @@ class PromptSizes(QObject):
         self._set(counted)
 
     def _note_state(self, conversation: Conversation, counted: TokensCounted | None) -> None:
-        """Note the state of the conversation on show, which is about its messages, or else about its draft.
+        """Note the state of the conversation on show: of its messages, or else of its draft.
 
         counted: the length of the next prompt; None if it is not counted.
         """

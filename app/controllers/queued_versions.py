@@ -1,4 +1,4 @@
-"""The versions of answers that the user requested while an answer stops, and that wait for its end. Main thread.
+"""Versions of answers that the user requested while an answer stops. Main thread.
 
 The engine may take seconds to end a stopped answer. The version is requested as soon as the answer
 has ended, unless the user has sent a message or stopped the answer again in the meantime.

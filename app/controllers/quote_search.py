@@ -108,7 +108,7 @@ class _Finder:
         self._indices: OrderedDict[str, tuple[int, DocumentIndex]] = OrderedDict()
 
     def step(self, work: _Work) -> list[_Found] | None:
-        """Search one document for one answer. Return the results once all are searched, else None."""
+        """Search one document for one answer. Return the results when all are done, else None."""
         search, document = work.waiting.pop()
         ranges = self._index(document).passages(search.text)
         if ranges:

@@ -118,7 +118,7 @@ class RunningTurn:
         return replace_node(conversation, replace(node, generation=generation))
 
     def without_preview_in(self, conversation: Conversation, plain: Turn) -> Conversation:
-        """Return the conversation with an empty reply, which another model will write from its start.
+        """Return the conversation with an empty reply, which another model writes from its start.
 
         plain: the turn without the preview of the model before.
         """

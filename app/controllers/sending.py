@@ -84,7 +84,7 @@ class UndoSend(QObject):
         self._newest[conversation_id] = sent
 
     def _on_queue_changed(self, conversation_id: ConversationId) -> None:
-        """Add a queued message. One undo gives the whole queue back, so there is one entry for it."""
+        """Add a queued message. The queue has one entry, because one undo gives all of it back."""
         earlier = self._queued.pop(conversation_id, None)
         if earlier is not None:
             self._drop(earlier)
@@ -220,7 +220,7 @@ class UndoSend(QObject):
 
 
 def _without(conversation: Conversation, unsent: Unsent) -> Unsent:
-    """Return the draft without the message that with_unsent() put in front of it, if it is there."""
+    """Return the draft without the message that with_unsent() put before it, if it is there."""
     text, files = conversation.draft, conversation.draft_attachments
     if text == unsent.text or text.startswith(join_texts(unsent.text, "x")[:-1]):
         text = text[len(unsent.text) :].lstrip("\n")

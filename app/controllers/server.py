@@ -32,7 +32,7 @@ LOOK_MS = 500  # time between two looks at the requests while a page shows them
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """The server as the settings page shows it. It is off if there is neither a URL nor a problem."""
+    """The server as the settings page shows it. It is off if it has neither URL nor problem."""
 
     url: str = ""
     key: str = ""  # "": no key is needed

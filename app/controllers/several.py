@@ -1,4 +1,4 @@
-"""A model on several Macs: the hosts file, its check, and the start and end of the stages. Main thread."""
+"""A model on several Macs: the hosts file, its check, the start and end of stages. Main thread."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class SeveralMacs(QObject):
         return "" if self._is_given else self._preferences.value.hosts_file
 
     def restore(self) -> None:
-        """Read the hosts file, and use its hosts if they were in use. Call before the engine starts."""
+        """Read the hosts file. Use its hosts if they were in use. Call before the engine starts."""
         if self.hosts is None and self._preferences.value.hosts_file:
             self.is_on = self._read() and self._preferences.value.several_macs
             if self.problem is not None and self._preferences.value.several_macs:
@@ -104,7 +104,7 @@ class SeveralMacs(QObject):
         self._lane.stop()
 
     def _read(self) -> bool:
-        """Read the hosts file of the settings. Return False, with a problem, if it cannot be used."""
+        """Read the settings' hosts file. Return False, with a problem, if it cannot be used."""
         try:
             self.hosts = read_hosts(Path(self._preferences.value.hosts_file))
         except EngineError as error:

@@ -33,7 +33,7 @@ _CHANGING = (ModelLoaded, ModelUnloaded, RequestStarted, RequestFinished, Reques
 
 
 class Storage(QObject):
-    """Passes the settings of memory and disk to the engine, and the engine's figures to the window."""
+    """Passes settings of memory and disk to the engine, and the engine's figures to the window."""
 
     changed = Signal()  # new figures have come
     cleared = Signal()  # the user has deleted all cached state on disk
@@ -116,7 +116,7 @@ class Storage(QObject):
             self._ask()
 
     def _on_event(self, event: ModelEvent | RequestEvent) -> None:
-        """Ask for figures when they have changed: at an answer's start and end, after a load or unload.
+        """Ask for changed figures: at an answer's start and end, after a load or unload.
 
         A load drops those of the model before, which the engine replaces only at its end.
         """

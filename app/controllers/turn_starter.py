@@ -1,4 +1,4 @@
-"""The start of turns, planned from the current conversation, or the reason against it. Main thread."""
+"""The start of turns, planned from the current conversation, or the reason why not. Main thread."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ class Turns(QObject):
 
     @property
     def writing(self) -> list[ConversationId]:
-        """The conversations that are being answered. If the app quits, their replies are cut off."""
+        """The conversations being answered. If the app quits, their replies are cut off."""
         return [one.conversation_id for one in self._running if one.has_started]
 
     @property
@@ -153,7 +153,7 @@ class Turns(QObject):
         return None if running is None else running.reply_id
 
     def replies_in(self, conversation_id: ConversationId) -> tuple[NodeId, ...]:
-        """Return the nodes of all running replies of a conversation, in the order of their start."""
+        """Return the nodes of all running replies of a conversation, in order of their start."""
         return tuple(running.reply_id for running in turns_of(self._running, conversation_id))
 
     def unstopped_in(self, conversation_id: ConversationId) -> tuple[NodeId, ...]:
@@ -336,7 +336,7 @@ class Turns(QObject):
         self.ends.end(running, ended, is_answer=is_answer)
 
     def _whole_usage(self, running: RunningTurn, usage: Usage) -> Usage:
-        """Return the usage as measured from the user's action, with the time saved. Report this time."""
+        """Return the usage since the user's action, with the time saved. Report this time."""
         saved_ms = 0.0 if running.facts is None else self.estimate_saved(usage, running.facts.path)
         if saved_ms:
             self.time_saved.emit(saved_ms)
@@ -393,7 +393,7 @@ class Turns(QObject):
         self.activity_changed.emit(running.conversation_id)
 
     def _find(self, conversation_id: ConversationId) -> RunningTurn | None:
-        """Return the running turn whose reply is on show, else the first one of the conversation."""
+        """Return the running turn whose reply is on show, else the first of the conversation."""
         turns = turns_of(self._running, conversation_id)
         if len(turns) < 2:
             return turns[0] if turns else None

@@ -1,4 +1,4 @@
-"""The commands Undo and Redo: which action they are about, by the conversation on show. Main thread."""
+"""The commands Undo and Redo: their action depends on the conversation on show. Main thread."""
 
 from __future__ import annotations
 

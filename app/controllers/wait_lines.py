@@ -107,7 +107,7 @@ class WaitLines(QObject):
             self.timer.start()
 
     def _late_phase(self, running: RunningTurn) -> Phase:
-        """Return the phase of a late turn. It names the chat or the documents whose step has not ended."""
+        """Return the phase of a late turn. It names the chat or documents whose step still runs."""
         phase = running.live.phase
         behind = self._read_before(running)
         if phase != Waiting(0) or behind is None:

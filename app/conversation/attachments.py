@@ -284,7 +284,7 @@ def first_part(attachment: Attachment, num_chars: int) -> Attachment:
 
 
 def _break_before(text: str, end: int) -> int:
-    """Return a place to cut a text before `end`: after a paragraph, a line, a sentence or a word."""
+    """Return a place to cut a text before `end`: after a paragraph, line, sentence or word."""
     start = max(0, end - _SEARCHED)
     places = (text.rfind(mark, start, end) + len(mark.rstrip()) for mark in _BREAKS)
     return next((place for place in places if place > start), end)

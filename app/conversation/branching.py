@@ -1,4 +1,4 @@
-"""Functions that change the text of an answer, and that copy a branch into a new conversation. Pure.
+"""Functions that change the text of an answer, or copy a branch into a new conversation. Pure.
 
 Neither requests an answer. A copied branch keeps the token ids of its answers, so that the engine
 finds the cached state of the original and reads none of it again.

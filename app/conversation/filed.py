@@ -1,4 +1,4 @@
-"""A conversation with its place in the list and its folder, as a JSON export holds it. Frozen values."""
+"""A conversation with its folder and its place in the list, as in a JSON export. Frozen values."""
 
 from __future__ import annotations
 

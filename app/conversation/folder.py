@@ -54,7 +54,7 @@ class FolderDocument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folder:
-    """A named and coloured group of conversations. New conversations in it begin with its values."""
+    """A named, coloured group of conversations. New conversations in it begin with its values."""
 
     folder_id: FolderId
     name: str
@@ -79,7 +79,7 @@ def clean_folder(folder: Folder) -> Folder:
 
 
 def begin_in_folder(conv: Conversation, folder: Folder, preset: Preset | None) -> Conversation:
-    """Apply a folder's preset, its own system prompt and its documents to a new, empty conversation."""
+    """Apply a folder's preset, its system prompt and its documents to a new, empty conversation."""
     begun = conv if preset is None else apply_preset(conv, preset)
     if folder.system_prompt.strip():
         begun = replace(begun, system_prompt=folder.system_prompt)
@@ -102,7 +102,7 @@ def documents_prefix(folder_id: FolderId) -> ConversationId:
 
 
 def documents_of(conversation_id: ConversationId) -> FolderId | None:
-    """Return the folder whose documents the engine keeps under an id. None: it is a conversation."""
+    """Return the folder whose documents the engine keeps under an id. None: a conversation's id."""
     prefix, folder_id, *_ = f"{conversation_id}::".split(":")
     return FolderId(folder_id) if f"{prefix}:" == DOCUMENTS_PREFIX else None
 

@@ -1,4 +1,4 @@
-"""A reply in the message tree: its generation, its end, and what it can be used for then. Pure, as tree.py."""
+"""A reply in the message tree: its generation, its end, and its later use. Pure, as tree.py."""
 
 from __future__ import annotations
 

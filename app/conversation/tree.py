@@ -254,7 +254,7 @@ def versions(conv: Conversation, node_id: NodeId) -> tuple[NodeId, ...]:
 
 
 def neighbour_version(conv: Conversation, node_id: NodeId, step: int) -> NodeId | None:
-    """Return the version `step` places after a version of a message, or None. Negative: before it."""
+    """Return the version `step` places after a message's version, or None. Negative: before it."""
     siblings = versions(conv, node_id)
     index = siblings.index(node_id) + step
     return siblings[index] if 0 <= index < len(siblings) else None
@@ -319,7 +319,7 @@ def set_draft(conv: Conversation, text: str) -> Conversation:
     return replace(conv, title=title_from(draft) or next(iter(names), words.NEW_TITLE))
 
 
-def set_without_documents(conv: Conversation, without: bool) -> Conversation:  # noqa: FBT001 (the value)
+def set_without_documents(conv: Conversation, without: bool) -> Conversation:  # noqa: FBT001
     """Set the user's choice to begin a conversation without the documents of its folder.
 
     The caller derives `documents` again (folder.with_documents).

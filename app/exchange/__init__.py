@@ -12,7 +12,7 @@ written once:
     version             1
     original            string; the attachments with this picture name it
     size                "small", "medium" or "full": the size for the model in the next conversation
-    data                data URL of the file without its metadata: at most 50 MB of PNG, JPEG or WebP
+    data                data URL of the file without metadata: at most 50 MB of PNG, JPEG or WebP
 
 An object of a conversation has all branches:
 
@@ -27,8 +27,8 @@ An object of a conversation has all branches:
     draft_attachments   array, the files of the draft: as `attachments` below
     without_documents   true if the chat begins without the documents of its folder
     pinned, archived    true or false: the place of the conversation in the list
-    folder              null, or object: folder_id, name, color, created_at, system_prompt, preset (its
-                        name), and documents (array: as `attachments` below). An import adds a
+    folder              null, or object: folder_id, name, color, created_at, system_prompt, preset
+                        (its name), and documents (array: as `attachments` below). An import adds a
                         missing folder, and restores a deleted one
     messages            array, each parent before its children, versions of a message oldest first:
         node_id, parent     strings; parent is null for a first message
@@ -45,7 +45,7 @@ An object of a conversation has all branches:
                             the object `picture`: original, extension, width, height, size, and view
                             (digest, width, height). An import uses original and size only.
                             from_folder is true for a document of the chat's folder
-        chat_title          string; of a first message the title that the model wrote for it, else ""
+        chat_title          string; for a first message the title that the model wrote, else ""
 
 Missing fields have their default. Unknown fields are ignored. Deleted messages are not exported.
 """

@@ -141,7 +141,7 @@ def date(node: MessageNode) -> str:
 
 
 def _closed(text: str) -> str:
-    """Close a code block that a cut-off reply left open, so that it does not swallow what follows."""
+    """Close a code block that a cut-off reply left open, so that what follows is not in it."""
     fence = ""
     for line in text.splitlines():
         match = _FENCE.match(line.lstrip())

@@ -85,7 +85,7 @@ def _json(_title: str, filed: Iterable[FiledConversation], pictures: PictureFile
 
 
 def _with_pictures(filed: Iterable[FiledConversation], pictures: PictureFiles) -> Iterator[str]:
-    """Yield the objects of conversations, and before each the pictures that have not been yielded."""
+    """Yield the objects of conversations, and before each its pictures that are not yielded yet."""
     written: set[str] = set()
     for one in filed:
         for picture in own_json.pictures_of(one):

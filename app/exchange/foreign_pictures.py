@@ -1,4 +1,4 @@
-"""The pictures of other apps' conversations: found in the files of an import, or in the conversation."""
+"""Pictures of other apps' conversations, found in the files of an import or in the conversation."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class ForeignPictures:
                     yield FoundPicture(key=key, content=content)
 
     def attach(self, chat: ForeignChat) -> ForeignChat:
-        """Return a conversation whose messages have the found pictures, and the names of all others."""
+        """Return a conversation whose messages have the found pictures, and names of all others."""
         return replace(chat, messages=tuple(map(self._with_pictures, chat.messages)))
 
     def _with_pictures(self, message: ForeignMessage) -> ForeignMessage:

@@ -17,10 +17,11 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundPicture:
-    """The file of a picture, which is not decoded yet. An import yields it before the conversations that have the picture.
+    """The file of a picture, which is not decoded yet.
 
-    In these conversations, the values of an AttachedPicture are those that the imported file
-    states, until ImportedPictures replaces them. `key` is its `original`.
+    An import yields it before the conversations that have the picture. In these conversations, the
+    values of an AttachedPicture are those that the imported file states, until ImportedPictures
+    replaces them. `key` is its `original`.
     """
 
     key: str

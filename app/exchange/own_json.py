@@ -1,4 +1,4 @@
-"""Rejoinder's own JSON of a conversation, with all branches. The package's docstring has the fields."""
+"""Rejoinder's own JSON of a conversation, with all branches. The package documents the fields."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 All are untrusted. A picture is found by a key, which the messages of the other app name:
 
-    ChatGPT     "file-1a" or "file_1a", the beginning of the name of the file: file-1a-photo.jpg, file_1a.dat
+    ChatGPT     "file-1a" or "file_1a", the start of the file's name: file-1a-photo.jpg, file_1a.dat
     LM Studio   "user-files/1700000000000 - 431.png", folder and name of the file
 """
 

@@ -184,7 +184,7 @@ def _decoding(content: bytes, size: PictureSize) -> Frame:
 
 
 def _content_of(path: Path) -> bytes:
-    """Return the content of a picture's file, which is read in this process only to be converted."""
+    """Return the content of a picture file, which is read in this process only to be converted."""
     with path.open("rb") as file:
         content = file.read(MAX_PICTURE_BYTES + 1)
     if len(content) > MAX_PICTURE_BYTES:

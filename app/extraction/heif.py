@@ -57,7 +57,7 @@ class HeifConverter:
             return copy.read_bytes()
 
     def stop(self) -> None:
-        """End the program, now and from now on. A call in another thread raises RefusedFileError."""
+        """End the program now and from now on. A call in another thread raises RefusedFileError."""
         self._is_stopped = True
         process = self._process
         if process is not None:

@@ -15,7 +15,8 @@ from typing import Final, NamedTuple
 _PNG_HEAD = b"\x89PNG\r\n\x1a\n"
 # Without acTL, fcTL and fdAT: only the first picture of an animation is kept.
 _PNG_KEPT = frozenset(
-    [b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"cHRM", b"gAMA", b"iCCP", b"sBIT", b"sRGB", b"cICP"]
+    [b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"cHRM", b"gAMA", b"iCCP", b"sBIT", b"sRGB",
+     b"cICP"]
 )  # fmt: skip
 _WEBP_KEPT = frozenset([b"VP8X", b"VP8 ", b"VP8L", b"ALPH", b"ICCP"])
 _WEBP_EXIF, _WEBP_XMP, _WEBP_ANIMATED = 0x08, 0x04, 0x02  # flags of VP8X

@@ -133,7 +133,7 @@ def _check_bounds(image: Image.Image) -> None:
 
 
 def _as_png(data: bytes, kind: str) -> bytes:
-    """Return the first picture of a file as PNG, upright, with its pixels unchanged if PNG has their form."""
+    """Return the first picture of a file as upright PNG. Pixels in a form of PNG are unchanged."""
     image = _opened(data, kind)
     if isinstance(image, TiffImagePlugin.TiffImageFile):
         _check_pages(image)
@@ -187,7 +187,7 @@ def _view(image: Image.Image, orientation: int, size: tuple[int, int]) -> Image.
 
 
 def _smaller(image: Image.Image, factor: int) -> Image.Image:
-    """Return a picture in the mode L, RGB or CMYK, with each pixel the mean of factor x factor pixels.
+    """Return a picture in mode L, RGB or CMYK, each pixel the mean of factor x factor pixels.
 
     It is converted in strips, because a second copy of a large picture would take too much memory.
     """

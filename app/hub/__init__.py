@@ -1,1 +1,1 @@
-"""Search and download of models on the Hugging Face Hub. No Qt. Only program.py opens connections."""
+"""Model search and download on the Hugging Face Hub. No Qt. Only program.py opens connections."""

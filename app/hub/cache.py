@@ -1,4 +1,4 @@
-"""A repository in the cache of the Hugging Face Hub, in huggingface_hub's layout. Runs in the child.
+"""A repository in the Hugging Face Hub's cache, in huggingface_hub's layout. Runs in the child.
 
     models--owner--name/blobs/HASH                 contents, and partial files
     models--owner--name/snapshots/COMMIT/PATH      links to the blobs

@@ -92,7 +92,7 @@ class HubError(EngineError):
 
 
 def _problem_of(failure: HubFailure, repo_id: str, host: str, *, is_download: bool) -> Problem:
-    """Return a HubFailure as a Problem, with sentences for the user. A mirror is named by its host."""
+    """Return a HubFailure as a Problem, with sentences for users. A mirror is named by its host."""
     hub = words.HUGGING_FACE if host == HOST else host
     cause, advice = (text.format(hub=hub) for text in words.SENTENCES[failure.kind.value])
     match failure.kind:

@@ -44,7 +44,7 @@ def main() -> None:
             result = CALLS[request["call"]](client, cast("Mapping[str, Any]", request), _Reporter())
     except BrokenPipeError:
         os._exit(0)  # the app has ended, so the output has no reader
-    except Exception as error:  # noqa: BLE001 — the Hub's client raises exceptions of many libraries
+    except Exception as error:  # noqa: BLE001 — the Hub's client raises errors of many libraries
         _write({"error": asdict(failure_of(error))})
     else:
         _write({"result": result})

@@ -79,7 +79,7 @@ def read_call_rule(fields: Fields) -> CallRule:
 
 
 def read_schema(section: Fields | None) -> str:
-    """Return the JSON schema that the format of an answer names, as JSON. "": the answer is free."""
+    """Return the JSON schema that an answer's format names, as JSON. "": the answer is free."""
     if section is None:
         return ""
     match section.text("type"):

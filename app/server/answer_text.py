@@ -92,7 +92,7 @@ class StopTexts:
 
 
 def _certain_len(text: str, marker: str) -> int:
-    """Return how many characters can be shown before a marker may begin, without blanks before it."""
+    """Count the characters to show before a marker may begin, without blanks before it."""
     if not marker:
         return len(text)
     return len(text[: _begun_at(text, marker)].rstrip())

@@ -146,7 +146,7 @@ async def _ollama_show(generations: Generations, bodies: Bodies, request: Reques
 async def _answer(
     generations: Generations, bodies: Bodies, protocol: Protocol, request: Request
 ) -> Response:
-    """Answer a chat, whole or as a stream. No other request replaces the model before the answer begins."""
+    """Answer a chat, whole or as a stream. Until it begins, no other request replaces the model."""
     async with AsyncExitStack() as until_begun:
         return await _begin_answer(generations, bodies, protocol, request, until_begun)
 
@@ -200,7 +200,7 @@ async def _count(
 
 
 def _completed(chat: ChatRequest, fields: Fields, request: Request) -> ChatRequest:
-    """Add the client and the ignored fields to a request, after everything was read from its body."""
+    """Add the client and the ignored fields to a request, after all of its body was read."""
     ignored = (*chat.ignored, *fields.unused)
     return replace(chat, client=_client(request), ignored=ignored)
 
@@ -266,7 +266,7 @@ def _ignored(names: Iterable[str]) -> dict[str, str]:
 
 
 def _refusal(request: Request, error: ServerError) -> Response:
-    """Return the response to a refused request, in the form of the protocol of its path or its headers."""
+    """Return the response to a refused request, in the protocol of its path or its headers."""
     path: str = request.scope["path"]
     protocols = {**_PROTOCOLS, _OLLAMA: ollama.CHAT}
     found = (protocol for start, protocol in protocols.items() if path.startswith(start))

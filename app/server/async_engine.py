@@ -1,4 +1,4 @@
-"""The engine for coroutines: the events of a request as an iterator, the answer of a question as a value.
+"""The engine for coroutines: a request's events as an iterator, a question's answer as a value.
 
 All methods belong to the event loop in which the object was created. Events come from other threads
 and are passed to this loop.
@@ -71,7 +71,7 @@ class AsyncEngine:
         self._note_settled()
 
     def await_none(self) -> None:
-        """Let `settled` wait no longer: the model will not be loaded. May be called on any thread."""
+        """Let `settled` wait no longer: the model will not be loaded. Call on any thread."""
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._note_refusal)
 

@@ -1,4 +1,4 @@
-"""A connection that is closed if a client sends the head of a request too slowly, or takes no answer."""
+"""A connection that is closed if a client sends a request's head too slowly, or takes no answer."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ STATUS = {
 
 
 class ServerError(Exception):
-    """A request that is refused or that failed. The message is one or two sentences for the user."""
+    """A request that was refused or failed. The message is one or two sentences for the user."""
 
     def __init__(
         self, kind: ErrorKind, message: str, param: str | None = None, reported: str = ""
@@ -57,7 +57,7 @@ class ServerError(Exception):
 
     @property
     def located_message(self) -> str:
-        """The message, after the field if it does not name it: for protocols without a place for it."""
+        """The message with the field's name, for protocols that have no place for the name."""
         is_named = not self.param or self.param in self.message
         return self.message if is_named else f"{self.param}: {self.message}"
 
@@ -85,7 +85,7 @@ def error_of(problem: Problem) -> ServerError:
 
 
 def _reported(problem: Problem) -> str:
-    """Return a problem without its cause, which may quote a message: templates can raise any text."""
+    """Return a problem without its cause, which may quote a message: templates raise any text."""
     return f"{problem.title} {problem.advice}".strip()
 
 

@@ -269,7 +269,7 @@ class Generations:
             live.running.discard(request.request_id)
 
     def _end(self, answer: DeliveredAnswer, last: RequestFinished | RequestFailed) -> None:
-        """Let others continue the chat. Keep the reply of a client that has gone, as far as it came."""
+        """Let others continue the chat. If the client has gone, keep the reply so far."""
         self._chats.release(answer.placed)
         if isinstance(last, RequestFinished):
             self.metrics.add_usage(last.usage)

@@ -98,7 +98,7 @@ def _new_ids() -> list[tuple[bytes, bytes]]:
 
 
 def _given_keys(headers: Headers) -> Iterator[str]:
-    """Yield the keys of a request. Anthropic's clients send two if the user has set both variables."""
+    """Yield the keys of a request. Anthropic's clients send two if the user set both variables."""
     yield headers.get("x-api-key", "")
     scheme, _, token = headers.get("authorization", "").partition(" ")
     yield token if scheme.lower() == "bearer" else ""

@@ -1,4 +1,4 @@
-"""The model's own replies with their token ids, found by text. They survive a restart of the server.
+"""The model's own replies with token ids, found by text. They survive a restart of the server.
 
 A client sends replies back as text. Encoding the text again often gives other ids than the model
 drew, and the cached state would not match. The file is a cache: it has a limit of size and of age,
@@ -45,7 +45,7 @@ class KeptReplies:
     """Replies of the model, by two keys: their place in a chat, and their words alone."""
 
     def __init__(self, path: Path | None) -> None:
-        """Open the file. Keep replies in memory if the path is None, or if the file can't be used."""
+        """Open the file. Keep replies in memory if the path is None or the file can't be used."""
         try:
             self._db = _open(path)
         except (sqlite3.Error, OSError) as error:
@@ -57,7 +57,7 @@ class KeptReplies:
         self._db.close()
 
     def find(self, place: bytes, words: bytes | None) -> Message | None:
-        """Return a reply at a place, else the newest with the same words. None: there is neither."""
+        """Return a reply at a place, else the newest with the same words, else None."""
         row = self._row("place = ?", place) or (words and self._row("words = ?", words))
         if not row:
             return None
@@ -68,7 +68,7 @@ class KeptReplies:
         return Message(role=Role.ASSISTANT, content=content, reasoning=reasoning, reply=tokens)
 
     def add(self, place: bytes, words: bytes, reply: Message) -> None:
-        """Keep a reply, which has token ids. If that fails, for example on a full disk, it is lost."""
+        """Keep a reply, which has token ids. If that fails, such as on a full disk, it is lost."""
         tokens = reply.reply
         assert tokens is not None
         values = (place, words, reply.content, reply.reasoning, tokens.token_bytes)

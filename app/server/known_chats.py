@@ -218,7 +218,7 @@ def _first_change(
 
 
 def _first_difference(old: Message, new: Message) -> tuple[str, str]:
-    """Return the first lines that differ in messages with different keys. "": it has no such line."""
+    """Return the first lines that differ in messages with different keys. "": no such line."""
     for before, now in zip(_compared_lines(old), _compared_lines(new), strict=True):
         for lines in zip_longest(before, now, fillvalue=""):
             if lines[0] != lines[1]:

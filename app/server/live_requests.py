@@ -1,4 +1,4 @@
-"""The requests of a server as its user sees them: those that wait or are answered, and the last ended ones.
+"""A server's requests as its user sees them: waiting, being answered, and the last ended ones.
 
 Their texts are cut, kept in memory only, and dropped with their request. `LiveRequests` belongs to
 the event loop of the server. The values that it returns may go to other threads.
@@ -66,7 +66,7 @@ class SeenRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestTexts:
-    """The texts of one request, without harmful characters. Each has MAX_CHARS characters at most."""
+    """The texts of a request, without harmful characters. Each has at most MAX_CHARS characters."""
 
     number: int  # of the request
     role: Role  # of the last message

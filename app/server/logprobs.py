@@ -13,7 +13,7 @@ MAX_LIKELIEST = 20  # as in OpenAI's API
 
 
 def read_likeliest(fields: Fields) -> int | None:
-    """Return the number of the likeliest tokens that a body asks for; None: no log-probabilities."""
+    """Return the number of likeliest tokens that a body asks for; None: no log-probabilities."""
     likeliest = fields.integer("top_logprobs", 0, MAX_LIKELIEST)
     return (likeliest or 0) if fields.flag("logprobs") else None
 

@@ -71,7 +71,7 @@ class OfferedModels:
         return self._cards.get(name) or self._titles.get(name)
 
     def load(self, card: ModelCard, on_refused: Callable[[], None]) -> None:
-        """Load a model that `find` has returned. on_refused: called on any thread if it is not loaded."""
+        """Load a model from `find`. on_refused: called on any thread if it is not loaded."""
         assert self._load is not None
         self._load(card.path, on_refused)
 

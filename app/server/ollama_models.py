@@ -36,7 +36,7 @@ def running(model: ModelFacts | None) -> dict[str, object]:
 
 
 def show(model: ListedModel, loaded: ModelFacts) -> dict[str, object]:
-    """Return what a model can do. Of a model that is not loaded, only the length of chats is known."""
+    """Return what a model can do. Of one that is not loaded, only the length of chats is known."""
     kind = model.model_type
     is_loaded = model.path == loaded.path
     abilities = {

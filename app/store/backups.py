@@ -125,7 +125,7 @@ def ids_in_backups(database: Path, ids: Iterable[str]) -> frozenset[str]:
 
 
 def pictures_in_backups(database: Path) -> frozenset[str] | None:
-    """Return the digests of all pictures in the backups, and in copies before an update. Any thread.
+    """Return the digests of all pictures in backups and in copies before an update. Any thread.
 
     None if one of these files cannot be read, because its pictures are then unknown.
     """

@@ -92,5 +92,5 @@ class KnownTexts:
 
     @property
     def changed(self) -> Mapping[int, tuple[Sequence[str], Sequence[Value]]]:
-        """The columns and values of the rows that were not accepted, by the number of the message."""
+        """Columns and values of the rows that were not accepted, by the number of the message."""
         return self._changed

@@ -1,6 +1,6 @@
 """The note beside the database that says how the last run left it.
 
-    conversations.condition.json    {"clean": [[size, time, inode], null]}    of the file and its log
+    conversations.condition.json    {"clean": [[size, time, inode], null]}   of the file and its log
                                     {"damaged": true}
                                     {"rescue": "conversations.damaged-1.db"}
 

@@ -113,7 +113,7 @@ def _tidied(opened: OpenedDatabase, now: float) -> OpenedStore:
 
 
 def _rescue_report(kept: Path, rescued: Rescued | None) -> Problem:
-    """Return what a rescue saved. `rescued` is None if the app was killed right after the rescue."""
+    """Return what a rescue saved. `rescued`: None if the app was killed right after the rescue."""
     if rescued is None:
         cause = words.kept_aside(kept.name)
     else:

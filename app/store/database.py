@@ -44,7 +44,7 @@ class Database:
                 self._connection.execute("PRAGMA query_only = ON")
 
     def close(self) -> None:
-        """Close the connection. If the file was checked, note that the next start need not do it."""
+        """Close the connection. Note a checked file, so that the next start need not check it."""
         self._connection.close()
         if self.is_checked and not self._is_damaged and not self.is_read_only:
             self._note.set_clean()

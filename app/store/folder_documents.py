@@ -28,7 +28,7 @@ class DocumentRow(NamedTuple):
 
 
 class FolderDocumentStore:
-    """The table of documents. Triggers remove a text when neither an attachment nor a document has it.
+    """The table of documents. Triggers remove a text that no attachment and no document has.
 
     The caller opens the transactions.
     """
@@ -37,7 +37,7 @@ class FolderDocumentStore:
         self._database = database
 
     def load(self, folder_id: FolderId | None = None) -> dict[str, tuple[FolderDocument, ...]]:
-        """Return the documents of a folder, or of all, by folder id. One without its text is left out."""
+        """Return the documents of a folder, or of all, by folder id. Omit those without text."""
         found: dict[str, tuple[FolderDocument, ...]] = {}
         texts: dict[str, str] = {}
         for *values, text in self._database.rows(statements.SELECT_DOCUMENTS, (folder_id,)):

@@ -81,8 +81,8 @@ def _is_valid(row: tuple[str | bytes | int | float | None, ...]) -> bool:
 def _add_lost_chats(target: sqlite3.Connection) -> int:
     """Add a chat for messages whose chat could not be read. Return the number of such chats."""
     return target.execute(
-        "INSERT INTO conversations (conversation_id, title, title_is_manual, created_at, updated_at,"
-        " setup, system_prompt, draft)"
+        "INSERT INTO conversations (conversation_id, title, title_is_manual, created_at,"
+        " updated_at, setup, system_prompt, draft)"
         " SELECT conversation_id, ?, 0, min(created_at), max(created_at), '{}', '', ''"
         " FROM messages WHERE conversation_id NOT IN (SELECT conversation_id FROM conversations)"
         " GROUP BY conversation_id",

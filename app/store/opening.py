@@ -65,7 +65,7 @@ class OpenedDatabase:
 
 
 def open_database(path: Path, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> OpenedDatabase:
-    """Open the database; create or migrate it if necessary. If the disk is full, open it to read only.
+    """Open the database; create or migrate it if needed. If the disk is full, open it to read only.
 
     A damaged database is renamed, never deleted, and a new one gets what can be read of it.
 

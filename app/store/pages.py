@@ -33,7 +33,7 @@ _DAMAGE = (ValueError, IndexError, struct.error)
 
 
 class FileImage:
-    """The pages of a database file, with the newer ones of its write-ahead log. It may be damaged."""
+    """Pages of a database file, with newer ones of its write-ahead log. The file may be damaged."""
 
     def __init__(self, path: Path) -> None:
         """Map the file.

@@ -1,4 +1,4 @@
-"""The files of attached pictures in the folder of the database. Their names are digests, so each is stored once.
+"""The files of attached pictures in the folder of the database. Each is stored once, by digest.
 
     pictures/<original>.jpg         the user's file without its metadata
     pictures/<digest>.png           the pixels that a model gets, named by Picture.digest

@@ -167,7 +167,7 @@ class MessageSearch:
     def find_anywhere(
         self, words: str, only: SearchFilter | None = None
     ) -> tuple[ConversationHits, ...]:
-        """Return the conversations with these words in the title, then those with them in a message."""
+        """Return conversations with these words in the title, then those with them in a message."""
         by_text = self.find(words, only)
         known = {found.conversation_id for found in by_text}
         by_title = self.find_titles(words, only)

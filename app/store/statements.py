@@ -16,7 +16,8 @@ def _select(table: str, columns: tuple[str, ...], rest: str) -> str:
 
 def _insert(table: str, columns: tuple[str, ...], rest: str = "") -> str:
     marks = ", ".join("?" * len(columns))
-    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks}) {rest}"  # noqa: S608 - only constants
+    # The statement has only constants.
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks}) {rest}"  # noqa: S608
 
 
 def _assign(pattern: str, columns: tuple[str, ...]) -> str:
@@ -33,9 +34,9 @@ SELECT_SUMMARIES = _select(
     "WHERE deleted_at IS NULL ORDER BY updated_at DESC, created_at DESC",
 )
 # Parameters: a value for each column except the id, then the id. A NULL parameter leaves its column
-# unchanged. No caller needs to set a column to NULL.
+# unchanged. No caller needs to set a column to NULL. The statement has only constants.
 _CHANGES = _assign("{0} = coalesce(?, {0})", ConversationRecord._fields[1:])
-UPDATE_CONVERSATION = f"UPDATE conversations SET {_CHANGES} WHERE conversation_id = ?"  # noqa: S608 - only constants
+UPDATE_CONVERSATION = f"UPDATE conversations SET {_CHANGES} WHERE conversation_id = ?"  # noqa: S608
 SELECT_DELETED = _select(
     "conversations",
     DeletedColumns._fields,

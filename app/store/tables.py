@@ -1,4 +1,4 @@
-"""The rows of conversations, their messages and their shown versions, written in the caller's transaction.
+"""The rows of conversations, messages and shown versions, written in the caller's transaction.
 
 Use on the store thread only.
 """

@@ -41,7 +41,7 @@ class AnswerColumnItem:
 
     @property
     def can_use(self) -> bool:
-        """False for an answer that ended without text: it is removed when another one is on show."""
+        """False for an answer that ended without text: it is removed when another is on show."""
         return self.is_running or bool(self.item.text or self.item.reasoning)
 
     @property
@@ -105,7 +105,7 @@ def differences(replies: Sequence[MessageNode]) -> list[str]:
 def differing_words(
     base: Sequence[str], other: Sequence[str], steps: ComparisonSteps
 ) -> list[list[Span]]:
-    """Return for each text of `other` the spans of words that the texts of `base` do not have there.
+    """Return for each text of `other` the spans of words that the texts of `base` lack there.
 
     steps: the steps that the comparison may take.
     """

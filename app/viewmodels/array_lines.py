@@ -22,7 +22,8 @@ _ROW, _COLUMNS = "row-line ", "column-lines "
 # Limit of the steps for the columns of an array: *{99}{*{99}{*{99}{|}}} would take a million.
 _MAX_STEPS = 200
 _ROW_LINE = re.compile(
-    r"\\(?:(hline|toprule|midrule|bottomrule)|(hdashline)|cline\s?\{(\d{1,2})-(\d{1,2})\})(?![a-zA-Z])"
+    r"\\(?:(hline|toprule|midrule|bottomrule)|(hdashline)"
+    r"|cline\s?\{(\d{1,2})-(\d{1,2})\})(?![a-zA-Z])"
 )
 _ARRAY = re.compile(r"\\begin\{array\}")
 # An alignment, a line, a repetition, text between columns, a column of paragraphs.

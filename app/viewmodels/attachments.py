@@ -112,7 +112,7 @@ def excess_of(
 
 
 def excess_note(files: Sequence[Attachment], excess: Excess, model_name: str) -> str:
-    """Return the sentence about an excess. An estimate is of the files, a count of the whole prompt."""
+    """Return the sentence about an excess. An estimate is of the files, a count of the prompt."""
     if not excess.is_estimate:
         return words.chat_too_long(
             len(files),

@@ -1,4 +1,4 @@
-"""The cost of a branch: what the model would read before it reads the next message. No Qt, no I/O."""
+"""The cost of a branch: what the model would read before the next message. No Qt, no I/O."""
 
 from __future__ import annotations
 

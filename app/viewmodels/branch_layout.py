@@ -49,7 +49,7 @@ class _Outline:
         self.right.append(-self.right_shift)
 
     def add_beside(self, other: _Outline) -> int:
-        """Put another part at the right, in the same rows. Return the column of its first message."""
+        """Put another part at the right, in the same rows. Return its first message's column."""
         common = min(len(self.left), len(other.left))
         own, others = self.right[-common:], other.left[-common:]
         gap = max(a - b for a, b in zip(own, others, strict=True))

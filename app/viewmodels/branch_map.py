@@ -1,4 +1,4 @@
-"""The branch map of a conversation: places, texts, and the ways that keys take between messages. No Qt."""
+"""The branch map of a conversation: places, texts, and the ways of keys between messages. No Qt."""
 
 from __future__ import annotations
 

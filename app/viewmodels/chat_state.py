@@ -1,4 +1,4 @@
-"""The place of a chat's cached state, from the engine's ledger or a counted prompt. No Qt, no I/O."""
+"""Place of a chat's cached state, from the engine's ledger or a counted prompt. No Qt, no I/O."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class _Notation:
         return rf"\tfrac{{{top}}}{{{bottom}}}\," if bottom else rf"{text}\,"
 
     def _script(self, sign: str) -> str:
-        """Return a superscript or subscript. Without an atom before it, it belongs to an isotope."""
+        """Return a superscript or subscript. Without an atom before, it belongs to an isotope."""
         if self._source.startswith(("{", "\\"), self._at):
             found = argument(self._source, self._at)
         else:

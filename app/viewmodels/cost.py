@@ -15,9 +15,10 @@ _MANY_TOKENS = 1_000
 
 
 def other_model_cost(num_tokens: int | None, num_models: int) -> str:
-    """Return what a model that has read nothing of the chat on show would read; empty if it is little or unknown.
+    """Return what a model that has read nothing of the chat on show would read.
 
-    Any model may have read it, also one that is not loaded, so the sentence names none.
+    The sentence is empty if this is little or unknown. Any model may have read the chat, also one
+    that is not loaded, so the sentence names none.
 
     Args:
         num_tokens: size of the next prompt as the model in use counts it; None if it is not known.

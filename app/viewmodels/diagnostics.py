@@ -43,7 +43,7 @@ def plain_fields(value: DataclassInstance) -> dict[str, object]:
 def diagnostics_text(
     sections: Mapping[str, Section], log_lines: Iterable[str], crash_lines: Iterable[str]
 ) -> str:
-    """Return the text of the file: the sections, then the redacted lines of the log and the crash."""
+    """Return the text of the file: sections, then the redacted lines of the log and the crash."""
     parts = [words.INTRODUCTION]
     for heading, section in sections.items():
         lines = [f"{name}: {value}" for name, value in section.items()]

@@ -1,4 +1,4 @@
-"""The lines about the documents of a folder: in its sheet, in its row, and in an empty chat. No Qt."""
+"""Lines about the documents of a folder: in its sheet, in its row, and in an empty chat. No Qt."""
 
 from __future__ import annotations
 

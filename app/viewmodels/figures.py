@@ -16,7 +16,7 @@ def about(number: int) -> int:
 
 
 def milliseconds(value_ms: float) -> str:
-    """Format a duration: 6 ms if below 1 s, 1.2 s if below 10 s, 12 s if below 90 s, else 2 min 5 s."""
+    """Format a duration: 6 ms below 1 s, 1.2 s below 10 s, 12 s below 90 s, else 2 min 5 s."""
     if value_ms < 999.5:
         return words.milliseconds(max(1, round(value_ms)))
     if value_ms < 9_950:

@@ -20,7 +20,7 @@ def verdict_text(fit: Fit) -> str:
 
 
 def speed_text(fit: Fit) -> str:
-    """Return the estimate of tokens per second, or "" if there is none or the model is too large."""
+    """Return the estimate of tokens per second; "" if there is none or the model is too large."""
     if fit.tokens_per_s is None or fit.verdict is FitVerdict.TOO_LARGE:
         return ""
     return words.speed(round(fit.tokens_per_s))

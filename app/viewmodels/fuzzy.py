@@ -91,7 +91,7 @@ def _word_start(word: str, text: str) -> int | None:
 
 @lru_cache(maxsize=64)
 def _spread(word: str) -> re.Pattern[str]:
-    """Return a pattern with a group for each letter. It takes linear time: no gap has its letter."""
+    """Return a pattern with a group for each letter. Its time is linear: no gap has its letter."""
     first, *others = word
     gaps = (f"[^{re.escape(letter)}]*({re.escape(letter)})" for letter in others)
     return re.compile(f"({re.escape(first)})" + "".join(gaps), re.DOTALL)

@@ -15,7 +15,8 @@ from app.viewmodels.latex_commands import expanded
 
 _COMMANDS = {
     # Equation numbers, and places at which a line may break, are not drawn.
-    "nonumber": "", "notag": "", "allowbreak": "", "nobreak": "", "hfill": r"\quad ", "newline": r"\\",
+    "nonumber": "", "notag": "", "allowbreak": "", "nobreak": "", "hfill": r"\quad ",
+    "newline": r"\\",
     "bmod": r"\ \mathrm{mod}\ ",
     # Signs above and below.
     "overgroup": r"\overparen", "overarc": r"\overparen", "wideparen": r"\overparen",

@@ -59,7 +59,7 @@ def is_wide(character: str) -> bool:
 
 
 def unknown_command(root: ET.Element) -> str | None:
-    r"""Return a command that latex2mathml does not know, such as "\foo": it keeps the name as text."""
+    r"""Return a command that latex2mathml does not know: it keeps a name such as "\foo" as text."""
     matches = (_COMMAND.search(element.text or "") for element in root.iter())
     return next((match[0] for match in matches if match is not None), None)
 

@@ -1,4 +1,4 @@
-"""The question which model continues a chat: the one that answered in it, or the one in use. No I/O."""
+"""The question which model continues a chat: the one that answered, or the one in use. No I/O."""
 
 from __future__ import annotations
 

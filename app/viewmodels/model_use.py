@@ -1,4 +1,4 @@
-"""The state and the buttons of a model on this machine: loading, loaded, or ready to be used. No Qt."""
+"""The state and buttons of a model on this machine: loading, loaded, or ready to be used. No Qt."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _FENCE = re.compile(r"(`{3,}+|~{3,}+)[^\n]*+\n")
 
 @dataclass(frozen=True, slots=True)
 class OpenFence:
-    """A top-level code fence whose closing line has not arrived. Offsets refer to the whole text."""
+    """A top-level code fence without its closing line yet. Offsets refer to the whole text."""
 
     parsed: CodeBlock  # block as parsed when the fence was found; its text is outdated
     start: int  # offset of the opening line

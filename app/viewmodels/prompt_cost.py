@@ -11,7 +11,7 @@ from app.words import inspector as words
 
 
 def has_new_prompt(conversation: Conversation) -> bool:
-    """Return True if a conversation with messages has another system prompt than in its last turn."""
+    """Return True if a conversation with messages has another system prompt than its last turn."""
     read = conversation.read_system_prompt or ""
     return has_messages(conversation) and conversation.system_prompt != read
 

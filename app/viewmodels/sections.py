@@ -92,7 +92,7 @@ class RowMaker:
         state: ListState,
         folder_id: FolderId | None = None,
     ) -> Iterator[Row]:
-        """Yield the rows of conversations. Most of them are unchanged, which two comparisons show."""
+        """Yield the rows of conversations. Most are unchanged, which two comparisons show."""
         made, known = self._made, self._summaries
         moving = state.activity.keys() | state.unseen
         for summary in summaries:

@@ -126,7 +126,10 @@ def _zed(api: str, key: str, name: str, model: ModelFacts | None) -> str:
     entry = {"name": name, "max_tokens": _context_len(model), "capabilities": abilities}
     provider = {"Rejoinder": {"api_url": api, "available_models": [entry]}}
     settings = json.dumps({"language_models": {"openai_compatible": provider}}, indent=2)
-    return f"// In the environment of Zed, or in its settings of LLM providers:\n// REJOINDER_API_KEY={key}\n{settings}"
+    return (
+        "// In the environment of Zed, or in its settings of LLM providers:\n"
+        f"// REJOINDER_API_KEY={key}\n{settings}"
+    )
 
 
 def _curl(api: str, key: str) -> str:

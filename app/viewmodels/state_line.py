@@ -284,7 +284,7 @@ def _before_reading(phase: Planned) -> str:
 
 
 def _parts_before_reading(phase: Planned) -> tuple[str, str]:
-    """Return the time without a model and the rest of the time before reading; "" if it is short."""
+    """Return the time without a model and the rest of the time before reading; "" if short."""
     loaded, queued = (
         figures.milliseconds(time_ms) if time_ms >= LONG_MS else ""
         for time_ms in (phase.load_ms, phase.queue_ms - phase.load_ms)

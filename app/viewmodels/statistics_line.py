@@ -8,7 +8,7 @@ from engine.cache_figures import CacheReport
 
 
 def statistics_line(report: CacheReport) -> str:
-    """Format the statistics of the cache and of the process's memory, and the state of invariants."""
+    """Format the statistics of the cache and the process's memory, and the state of invariants."""
     cache = report.statistics
     return words.statistics(
         size=figures.file_size(cache.total_bytes),

@@ -1,4 +1,4 @@
-"""Entries of the quick switcher: chats, commands and models, ranked by the typed letters. No I/O."""
+"""Entries of the quick switcher: chats, commands and models, ranked by typed letters. No I/O."""
 
 from __future__ import annotations
 

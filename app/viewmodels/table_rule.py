@@ -18,7 +18,8 @@ def limit_tables(parser: MarkdownIt) -> None:
     parser.block.ruler.at("table", _limited_table, {"alt": ["paragraph", "reference"]})
 
 
-def _limited_table(state: StateBlock, first: int, last: int, silent: bool) -> bool:  # noqa: FBT001 - markdown-it's signature
+# The parameters are those of markdown-it's rules.
+def _limited_table(state: StateBlock, first: int, last: int, silent: bool) -> bool:  # noqa: FBT001
     return _is_small(state, first, last) and table(state, first, last, silent)
 
 

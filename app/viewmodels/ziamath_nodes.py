@@ -38,7 +38,7 @@ def laid_out(root: ET.Element, *, size: float, margin: float) -> Math:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line of a table. It covers the columns from `first` to `last`; a `last` of -1 is the end."""
+    """A line of a table, over the columns from `first` to `last`; a `last` of -1 is the end."""
 
     boundary: int
     style: str
@@ -118,7 +118,7 @@ class LinedTable(Mtable, tag="mtable"):
 
 
 class FormulaBox(Menclose, tag="menclose"):
-    """A box with a margin, as high as it looks. The height of ziamath's box counts the depth twice."""
+    """A box with a margin, as high as it looks. ziamath counts the depth of its box twice."""
 
     @override
     def _setup(self, **kwargs: Any) -> None:
@@ -134,7 +134,7 @@ class FormulaBox(Menclose, tag="menclose"):
 
 
 class WideText(Mnode, tag=WIDE):
-    """Chinese, Japanese or Korean characters, painted in a font of the system. Each is 1 em wide."""
+    """Chinese, Japanese or Korean characters, painted in a system font. Each is 1 em wide."""
 
     def __init__(self, element: ET.Element, parent: Mnode, **kwargs: Any) -> None:
         super().__init__(element, parent, **kwargs)

@@ -68,7 +68,9 @@ _SENTENCES: Final = {
     "picture_too_large": (
         "is too large. A picture can have up to 50 MB, 100 million pixels and 30,000 pixels a side."
     ),
-    "picture_too_complex": "takes too much time or memory to open. Save it as a smaller PNG or JPEG.",
+    "picture_too_complex": (
+        "takes too much time or memory to open. Save it as a smaller PNG or JPEG."
+    ),
     "picture_pages": "has several pages. Save it as PDF with text, or each page as PNG.",
     "sound": "is a recording. Attach its transcript.",
     "archive": "is an archive. Unpack it, then attach the files in it.",

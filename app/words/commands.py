@@ -127,7 +127,7 @@ def delete_several(count: int) -> str:
 
 
 def send_or_regenerate(count: int) -> str:
-    """Return the name of a command that sends the message, or without one regenerates the answer."""
+    """Name the command that sends the message, or without one regenerates the answer."""
     return f"Send or Regenerate ×{count}"
 
 

@@ -62,7 +62,7 @@ def context_used(share: str) -> str:
 
 
 def can_read(model_name: str, limit: str, *, is_chat: bool) -> str:
-    """Return a sentence about a model with a longer context. is_chat: False for a new text alone."""
+    """Return a sentence about a model with a longer context. is_chat: False for new text alone."""
     return f"{model_name} can read this {'chat' if is_chat else 'text'} ({limit})."
 
 

@@ -1,4 +1,4 @@
-"""Texts of folders, archive and pins: the rows of the sidebar, the sheet of a folder, the toasts."""
+"""Texts of folders, archive and pins: rows of the sidebar, the sheet of a folder, toasts."""
 
 from __future__ import annotations
 

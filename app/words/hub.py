@@ -249,7 +249,7 @@ def frees_now(size: str) -> str:
 
 
 def in_question(title: str) -> str:
-    """Return the title of a chat in quotation marks, cut to a length that leaves room for others."""
+    """Return a chat's title in quotation marks, cut to a length that leaves room for others."""
     return f"“{title if len(title) <= 40 else title[:39].rstrip() + '…'}”"
 
 

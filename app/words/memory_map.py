@@ -39,12 +39,12 @@ FORGET: Final = "Forget…"
 FORGET_VERB: Final = "Forget"
 OPEN: Final = "Open Chat"
 NOTE: Final = (
-    "No message is deleted. A chat on disk continues without being read again, a forgotten one is read"
-    " once more."
+    "No message is deleted. A chat on disk continues without being read again, a forgotten one is"
+    " read once more."
 )
 FORGET_NOTE: Final = (
-    "All messages stay. What was read is dropped from memory and disk, and is read once more when you"
-    " continue."
+    "All messages stay. What was read is dropped from memory and disk, and is read once more when"
+    " you continue."
 )
 NO_DISK: Final = "To move chats, turn on “Keep Chats Ready on Disk” in Settings, under Storage."
 
@@ -52,7 +52,7 @@ SHOW: Final = "Show Chats in Memory…"  # button in the settings
 
 
 def summary(*, model: str, memory: str, budget: str, disk: str | None) -> str:
-    """Return the line over the map. Each size is empty if it is zero. disk: None if it is not known."""
+    """Return the line over the map. A size is empty if it is zero. disk: None if not known."""
     on_disk = "" if disk is None else f" and {disk or 'nothing'} on disk"
     chats = f"Chats take {memory or 'nothing'} of {budget} in memory{on_disk}."
     return f"The model takes {model}. {chats}" if model else chats

@@ -201,8 +201,8 @@ def no_space(path: Path) -> str:
 
 def no_room_to_update(path: Path, needed: int) -> str:
     return (
-        f"An earlier version of Rejoinder saved {path}. It is copied before it is changed, which needs"
-        f" {max(1, round(needed / 1e6)):,} MB of free space."
+        f"An earlier version of Rejoinder saved {path}. It is copied before it is changed, which"
+        f" needs {max(1, round(needed / 1e6)):,} MB of free space."
     )
 
 

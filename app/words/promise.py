@@ -42,7 +42,8 @@ EVICTED: Final = (
 )
 MORE: Final = (
     "A line above an answer tells what was restored and what was read, unless it was little."
-    f" Settings > Storage shows how much is kept, and clears it. Nothing leaves {computer.THIS_COMPUTER}."
+    " Settings > Storage shows how much is kept, and clears it."
+    f" Nothing leaves {computer.THIS_COMPUTER}."
 )
 
 COLORS_HEADING: Final = "The colors of that line"

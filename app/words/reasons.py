@@ -62,8 +62,8 @@ FAULTY: Final = "A saved state was damaged, and was dropped."
 
 # Advice that avoids a reason.
 DISK_IS_OFF: Final = (
-    "Chats are not kept on disk now. Kept there, they can be restored when the model was unloaded or"
-    " Rejoinder was restarted."
+    "Chats are not kept on disk now. Kept there, they can be restored when the model was unloaded"
+    " or Rejoinder was restarted."
 )
 SAME_MODEL: Final = "If one model answers the whole chat, this does not happen."
 PROMPT_FIRST: Final = "If it is set before the first message, nothing is read again."

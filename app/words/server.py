@@ -5,8 +5,8 @@ from __future__ import annotations
 from app.words import units
 
 WRONG_KEY = (
-    "The API key is wrong or missing. Rejoinder shows it in Settings > Server, and `rejoinder serve`"
-    " prints it when it starts."
+    "The API key is wrong or missing. Rejoinder shows it in Settings > Server, and `rejoinder"
+    " serve` prints it when it starts."
 )
 WRONG_HOST = (
     "The Host header names another server. Use the address in Settings > Server, or the one that"
@@ -52,8 +52,8 @@ PROMPT_METRIC = (
 )
 WRITTEN_METRIC = "Tokens that the model wrote."
 OLLAMA_ROUTES = (
-    "Of Ollama’s addresses, this server has /api/chat, /api/generate, /api/tags, /api/show, /api/ps and"
-    " /api/version. Models are loaded and downloaded in Rejoinder."
+    "Of Ollama’s addresses, this server has /api/chat, /api/generate, /api/tags, /api/show, /api/ps"
+    " and /api/version. Models are loaded and downloaded in Rejoinder."
 )
 
 
@@ -110,8 +110,8 @@ def other_model(name: str, loaded: str) -> str:
 
 def not_loaded_now(name: str, answering: str) -> str:
     return (
-        f"{answering} answers now. {name} can be loaded once no answer is written or waits, in Rejoinder or"
-        " for another program. Try again later."
+        f"{answering} answers now. {name} can be loaded once no answer is written or waits, in"
+        " Rejoinder or for another program. Try again later."
     )
 
 

@@ -9,8 +9,9 @@ from app.words import computer, units
 TAB: Final = "Server"
 SWITCH: Final = "Let Other Programs Use the Model"
 PURPOSE: Final = (
-    f"Coding agents, editors and scripts on {computer.THIS_COMPUTER} can chat with the loaded model, through the "
-    "interfaces of OpenAI, Anthropic and Ollama. As in your own chats, what was read is kept."
+    f"Coding agents, editors and scripts on {computer.THIS_COMPUTER} can chat with the loaded "
+    "model, through the interfaces of OpenAI, Anthropic and Ollama. As in your own chats, what was "
+    "read is kept."
 )
 ACCESS: Final = f"Only programs on {computer.THIS_COMPUTER} can connect, and only with the key."
 WITHOUT_KEY: Final = f"Every program on {computer.THIS_COMPUTER} can connect, without a key."
@@ -24,8 +25,8 @@ NEW_KEY: Final = "New Key"
 NEW_KEY_NOTE: Final = "Programs with the old key get no answer any more."
 CHOOSES: Final = "Let Programs Choose the Model"
 CHOOSES_NOTE: Final = (
-    f"A program can load another model of {computer.THIS_COMPUTER} while no answer is written or waits. Your chats then "
-    "use it too, until you choose a model or start Rejoinder again."
+    f"A program can load another model of {computer.THIS_COMPUTER} while no answer is written or "
+    "waits. Your chats then use it too, until you choose a model or start Rejoinder again."
 )
 PORT: Final = "Port"
 ORIGINS: Final = "Web pages"
@@ -52,8 +53,8 @@ def settings_for(program: str) -> str:
 
 def kept_requests(number: int) -> str:
     return (
-        f"The list is kept in memory only: the last {number} requests. Those that the model got have the "
-        "start of their last message and the end of their answer, until the server stops."
+        f"The list is kept in memory only: the last {number} requests. Those that the model got "
+        "have the start of their last message and the end of their answer, until the server stops."
     )
 
 

@@ -25,8 +25,8 @@ CONFIRM_QUIT_NOTE: Final = (
 ADVANCED: Final = "Advanced"
 MEMORY_LIMIT: Final = "Memory for chats"
 MEMORY_NOTE: Final = (
-    "The most that Rejoinder keeps of your chats in memory, beside the model. With a smaller limit, "
-    "more chats are restored from disk or read again."
+    "The most that Rejoinder keeps of your chats in memory, beside the model. With a smaller "
+    "limit, more chats are restored from disk or read again."
 )
 
 THEME: Final = "Theme"
@@ -36,8 +36,8 @@ CONTRAST_NOTE: Final = "Stronger borders and clearer secondary text."
 SEND_WITH: Final = "Send with"
 PICTURES: Final = "Pictures"
 PICTURES_NOTE: Final = (
-    "The size in which a model gets an attached picture. A larger picture shows finer detail and takes "
-    "longer to read. Each picture can have its own size."
+    "The size in which a model gets an attached picture. A larger picture shows finer detail and "
+    "takes longer to read. Each picture can have its own size."
 )
 READ_AHEAD_NOTE: Final = (
     "Reads the open chat and long drafts before you send. On battery power, only the open chat is "

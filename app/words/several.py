@@ -14,8 +14,8 @@ NO_FILE: Final = "None chosen"
 CHOOSE: Final = "Choose…"
 HOSTS_FILES: Final = "Lists of Macs (*.json);;All files (*)"
 FILE_NOTE: Final = (
-    "Create the list in Terminal, with the command mlx.distributed_config. This Mac must come first in"
-    " it."
+    "Create the list in Terminal, with the command mlx.distributed_config. This Mac must come first"
+    " in it."
 )
 MACS: Final = "Macs"
 NO_MACS: Final = "Choose a list of Macs first"

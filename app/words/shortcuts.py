@@ -13,8 +13,8 @@ PRESS: Final = "Type keys…"
 RESET_ALL: Final = "Reset All"
 NOT_FOUND: Final = "No command or key matches."
 NOTE: Final = (
-    "Click a shortcut and type the new keys. Delete removes the shortcut, Esc keeps it. Keys in gray "
-    "can’t be changed."
+    "Click a shortcut and type the new keys. Delete removes the shortcut, Esc keeps it. Keys in "
+    "gray can’t be changed."
 )
 _MODIFIER: Final = "⌘, ⌥ or ⌃" if computer.IS_MAC else "Ctrl or Alt"
 

@@ -9,8 +9,8 @@ from app.words import computer
 MEMORY: Final = "In memory"
 KEEP: Final = "Keep Chats Ready on Disk"
 KEEP_NOTE: Final = (
-    "After a restart, chats continue without being read again. Only you can read the files, and they"
-    f" stay on {computer.THIS_COMPUTER}."
+    "After a restart, chats continue without being read again. Only you can read the files, and"
+    f" they stay on {computer.THIS_COMPUTER}."
 )
 LIMIT: Final = "Disk space"
 AUTOMATIC: Final = "Auto"
@@ -21,12 +21,15 @@ MEASURING: Final = "Measuring…"
 CLEAR: Final = "Remove from Disk…"
 CLEAR_NOW: Final = "Remove"  # button that confirms it
 CLEAR_NAME: Final = "Remove the state of all chats from disk…"
-CLEAR_NOTE: Final = "Your chats stay, and so does what is in memory. Any other chat is read once more when you continue it."
+CLEAR_NOTE: Final = (
+    "Your chats stay, and so does what is in memory. Any other chat is read once more when you "
+    "continue it."
+)
 CLEAR_QUESTION: Final = "Remove the state of all chats from disk?"
 
 PICTURES_NOTE: Final = (
-    "The pictures that are attached in your chats. Each is deleted after the last chat and the last daily "
-    "backup with it."
+    "The pictures that are attached in your chats. Each is deleted after the last chat and the "
+    "last daily backup with it."
 )
 
 DATA_FOLDER: Final = "Data folder"

@@ -122,7 +122,7 @@ def first_word(time: str) -> str:
 
 
 def last_measured(num_last: str, tokens: str) -> str:
-    """Return the number of tokens that a continued answer's figures are about. tokens: of all parts."""
+    """Return the number of tokens behind a continued answer's figures. tokens: of all parts."""
     return f"{tokens}, speed measured on the last {num_last}"
 
 

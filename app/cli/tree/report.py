@@ -18,8 +18,9 @@ def row(cost: StepCost) -> str:
     If "time" is well above "fed", the engine fed tokens that it reported as cached.
     """
     return (
-        f"{cost.step:<13} {cost.chat:<4} {_int(cost.prompt_tokens):>7} {_int(cost.cached_tokens):>7}"
-        f" {_int(cost.redo):>6} {_int(cost.replayed):>8} {_share(cost.fed_share):>6}"
+        f"{cost.step:<13} {cost.chat:<4} {_int(cost.prompt_tokens):>7}"
+        f" {_int(cost.cached_tokens):>7} {_int(cost.redo):>6} {_int(cost.replayed):>8}"
+        f" {_share(cost.fed_share):>6}"
         f" {cost.ttft_ms:>9.1f} {_float(cost.cold_ttft_ms):>9} {_share(cost.ttft_share):>6}"
     )
 
@@ -29,8 +30,8 @@ def total_row(costs: Sequence[StepCost]) -> str:
     all_of = total(costs)
     peak = "" if all_of.peak_bytes is None else f", peak memory {all_of.peak_bytes / 1e6:.0f} MB"
     return (
-        f"{all_of.steps} steps: {all_of.prompt_tokens} prompt tokens, {_int(all_of.fed_tokens)} fed,"
-        f" {_int(all_of.redo)} redo, {_int(all_of.replayed)} replayed{peak}"
+        f"{all_of.steps} steps: {all_of.prompt_tokens} prompt tokens, {_int(all_of.fed_tokens)}"
+        f" fed, {_int(all_of.redo)} redo, {_int(all_of.replayed)} replayed{peak}"
     )
 
 
