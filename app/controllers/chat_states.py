@@ -9,12 +9,22 @@ from app.controllers.memory_map import MemoryMap
 from app.viewmodels.chat_state import ChatState, chat_state
 from engine.cache_figures import HeldChat
 from engine.clients import ModelEvent, RequestEvent
-from engine.events import IdleStopped, IdleWorking, ModelLoaded, RequestFailed, RequestFinished
+from engine.events import (
+    IdleStopped,
+    IdleWorking,
+    ModelLoaded,
+    PrefillProgress,
+    RequestFailed,
+    RequestFinished,
+    RequestStarted,
+)
 from engine.types import ConversationId
 
 # Time from the first change to a report. A change of chats, an answer and its idle work then need
 # one report.
 LOOK_MS = 1000
+# The same while prompts are read: the state in memory grows all the time.
+READING_LOOK_MS = 5000
 
 
 class ChatStates(QObject):
@@ -33,7 +43,7 @@ class ChatStates(QObject):
         self._counted: dict[ConversationId, tuple[HeldChat | None, ChatState]] = {}
         # The newest reading of a prompt: its conversation and the length of the prompt
         self._reading: tuple[ConversationId | None, int] | None = None
-        self._look = QTimer(self, singleShot=True, interval=LOOK_MS)
+        self._look = QTimer(self, singleShot=True)
         self._look.timeout.connect(reports.ask)
         bridge.model_changed.connect(self._on_model_changed)
         bridge.request_changed.connect(self._on_request_changed)
@@ -47,8 +57,12 @@ class ChatStates(QObject):
 
     def look(self) -> None:
         """Ask for a report soon, because the states have changed."""
-        if not self._is_over and not self._look.isActive():
-            self._look.start()
+        self._look_in(LOOK_MS)
+
+    def _look_in(self, delay_ms: int) -> None:
+        is_sooner = not self._look.isActive() or self._look.remainingTime() > delay_ms
+        if is_sooner and not self._is_over:
+            self._look.start(delay_ms)
 
     def of(self, conversation_id: ConversationId) -> ChatState | None:
         """Return the state of a chat; None if it is not known."""
@@ -83,8 +97,10 @@ class ChatStates(QObject):
             self._set(None)  # the model before is gone, also if the load of another one fails
 
     def _on_request_changed(self, event: RequestEvent) -> None:
-        if isinstance(event, (RequestFinished, RequestFailed)):
+        if isinstance(event, (RequestStarted, RequestFinished, RequestFailed)):
             self.look()
+        elif isinstance(event, PrefillProgress):
+            self._look_in(READING_LOOK_MS)
 
     def _on_idle_changed(self, event: IdleEvent) -> None:
         """Look when the work ends, or begins to read a prompt, which a report then contains."""
@@ -93,6 +109,8 @@ class ChatStates(QObject):
             self._reading = event.conversation_id, event.num_cached + event.total
         if isinstance(event, IdleStopped) or self._reading not in (None, before):
             self.look()
+        elif self._reading is not None:
+            self._look_in(READING_LOOK_MS)
 
     def _on_reported(self) -> None:
         report = self._reports.report

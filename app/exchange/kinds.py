@@ -58,7 +58,14 @@ _QUOTE = re.compile(r"^> ?", re.MULTILINE)
 
 
 def foreign_chat(value: Fields) -> ForeignChat | None:
-    """Return the conversation in an object of any known kind, or None if the kind is unknown."""
+    """Return the conversation in an object of any known kind, or None if the kind is unknown.
+
+    Raises:
+        UnreadableError: the messages have another form than in exports of their app.
+    """
+    for key, form in _MESSAGE_FORMS.items():
+        if not isinstance(value.get(key), form | None):
+            raise UnreadableError(words.OTHER_FORM)
     for is_kind, read in _READERS:
         if is_kind(value):
             return read(value)
@@ -392,6 +399,8 @@ def _is_open_webui(value: Fields) -> bool:
     return "history" in (as_fields(value.get("chat")) or value)
 
 
+# Forms of the messages of ChatGPT and of Claude.
+_MESSAGE_FORMS: Mapping[str, type] = {"mapping": dict, "chat_messages": list}
 _READERS: tuple[tuple[Callable[[Fields], bool], Callable[[Fields], ForeignChat]], ...] = (
     (lambda value: isinstance(value.get("mapping"), dict), chatgpt_chat),
     (lambda value: isinstance(value.get("chat_messages"), list), claude_chat),

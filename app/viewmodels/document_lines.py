@@ -142,14 +142,30 @@ def _percent(status: FolderDocumentsStatus) -> str:
 
 
 def empty_chat_note(
-    folder: Folder, status: FolderDocumentsStatus | None, model_name: str, *, is_without: bool
+    folder: Folder,
+    status: FolderDocumentsStatus | None,
+    model_name: str,
+    files: Collection[FileState] = (),
+    *,
+    is_without: bool,
 ) -> str:
-    """Return the note in an empty chat of a folder with documents."""
+    """Return the note in an empty chat of a folder with documents. See folder_mark on `files`."""
     count = len(folder.documents)
     if is_without:
         return words.begins_without(count, folder.name)
-    state = "" if status is None else short_state(status, model_name)
-    return words.begins_with(count, folder.name, state)
+    return words.begins_with(count, folder.name, _state_with_files(status, model_name, files))
+
+
+def _state_with_files(
+    status: FolderDocumentsStatus | None, model_name: str, files: Collection[FileState]
+) -> str:
+    counts = Counter(files)
+    parts = [
+        short_state(status, model_name) if status else "",
+        words.num_changed(counts[FileState.CHANGED]),
+        words.num_gone(counts[FileState.GONE]),
+    ]
+    return state_words.line(filter(None, parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,13 +191,8 @@ def folder_mark(
         files: states of the files that are not as they were read.
     """
     state = _MARKS.get(status.state, ChatState.UNREAD) if status else ChatState.UNREAD
-    counts = Counter(files)
-    parts = [
-        short_state(status, model_name) if status else "",
-        words.num_changed(counts[FileState.CHANGED]),
-        words.num_gone(counts[FileState.GONE]),
-    ]
-    return FolderMark(state, words.row_tip(num_documents, state_words.line(filter(None, parts))))
+    text = _state_with_files(status, model_name, files)
+    return FolderMark(state, words.row_tip(num_documents, text))
 
 
 def can_pause(status: FolderDocumentsStatus | None) -> bool:

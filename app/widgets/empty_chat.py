@@ -39,6 +39,7 @@ class EmptyChat(QObject):
         self.documents.toggled.connect(self._toggle_documents)
         self.documents.opened.connect(self._open_documents)
         core.documents.changed.connect(self._refresh_documents)
+        core.document_files.changed.connect(self._refresh_documents)
 
     def set_zoom(self, zoom: float) -> None:
         for note in (self.model_note, self.documents, self.promise):
@@ -81,7 +82,10 @@ class EmptyChat(QObject):
         if not is_too_long and not core.folders.begins_alike(conversation, folder.folder_id):
             status = None  # it is true of other chats only
         is_without = conversation.without_documents
-        text = empty_chat_note(folder, status, core.models.status.name, is_without=is_without)
+        files = core.document_files.states(folder.folder_id).values()
+        text = empty_chat_note(
+            folder, status, core.models.status.name, files, is_without=is_without
+        )
         self.documents.show_text(text, is_without=is_without)
 
     def _toggle_documents(self) -> None:

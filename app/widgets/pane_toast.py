@@ -114,7 +114,9 @@ class PaneToast(Toast):
 
     def _on_folder_searched(self, folder: Path, found: FoundModels) -> None:
         name = file_label(folder)
-        self.say(models.found_in(found.number, found.num_broken, name, found.cause))
+        text = models.found_in(found.number, found.num_broken, name, found.cause)
+        report = self.say if found.number > found.num_broken else self.warn
+        report(text)
 
     def _on_export_progressed(self, share: float) -> None:
         self.offer(exchange.exporting(round(100 * share)), dialogs.CANCEL, self._exports.cancel)

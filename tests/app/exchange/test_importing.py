@@ -476,3 +476,18 @@ def test_reasoning_without_an_end_is_read_in_linear_time(tmp_path: Path) -> None
     ((conv,), _) = found(written(tmp_path, [{"id": "c", "chat": {"history": history}}]))
 
     assert next(iter(conv.nodes.values())).content == text
+
+
+@pytest.mark.parametrize("broken", [{"mapping": "nonsense"}, {"chat_messages": {"a": 1}}])
+def test_conversation_with_another_form_of_messages_is_reported_and_the_others_imported(
+    tmp_path: Path, broken: dict[str, object]
+) -> None:
+    good = {"uuid": "g", "name": "Good", "chat_messages": [{"sender": "human", "text": "Hello"}]}
+    path = tmp_path / "conversations.json"
+    path.write_text(json.dumps([good, {"title": "Broken", **broken}]))
+
+    conversations, unreadable = found(path)
+
+    assert [one.title for one in conversations] == ["Good"]
+    assert len(unreadable) == 1
+    assert "Its messages have a form that Rejoinder does not know." in unreadable[0]

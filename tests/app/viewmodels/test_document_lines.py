@@ -99,6 +99,12 @@ def test_mark_counts_files_that_are_not_as_they_were_read() -> None:
     )
 
 
+def test_note_in_an_empty_chat_counts_files_that_are_not_as_they_were_read() -> None:
+    note = empty_chat_note(FOLDER, None, "", [FileState.CHANGED], is_without=False)
+
+    assert note == "Begins with 2 documents of Work: 1 changed on disk"
+
+
 def test_unknown_status_claims_no_state() -> None:
     assert folder_mark(1, None, "").text == "1 document"
     note = empty_chat_note(FOLDER, None, "", is_without=False)

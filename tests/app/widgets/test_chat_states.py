@@ -99,3 +99,17 @@ def test_report_is_asked_for_after_another_limit_of_memory(
     before = num_asked(stage)
     stage.core.preferences.change(memory_gb=2)
     stage.wait_until(lambda: num_asked(stage) > before)
+
+
+def test_report_is_asked_for_while_a_prompt_is_read(
+    make_stage: MakeStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chat_states, "LOOK_MS", 0)
+    monkeypatch.setattr(chat_states, "READING_LOOK_MS", 0)
+    stage = in_memory(make_stage)
+    before = num_asked(stage)
+    stage.send("Tell me about rope")
+    stage.wait_until(lambda: num_asked(stage) > before)
+    begun = num_asked(stage)
+    stage.engine.prefill(100, 1_000)
+    stage.wait_until(lambda: num_asked(stage) > begun)

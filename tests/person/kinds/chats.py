@@ -75,7 +75,8 @@ def search_chats(person: Person) -> bool:
     assert sidebar.results.isVisible()
     person.press(Qt.Key.Key_Return)
     person.settle()
-    assert sidebar.results.currentRow() in (0, 1), "the first message, or the chat of a title"
+    # Usually the first message or chat. The results are found again if a chat changes meanwhile.
+    assert sidebar.results.currentRow() >= 0, "no result is selected"
     if isinstance(QApplication.focusWidget(), FileText):
         person.press(Qt.Key.Key_Escape)  # closes the window with the text of the found file
         person.window.activateWindow()  # as a window manager does
