@@ -115,6 +115,9 @@ def documents_status(  # noqa: PLR0913 (the state depends on each)
         state = DocumentState.NO_MEMORY
     else:
         state = DocumentState.WAITING
+    if counted is not None and not held.num_tokens:
+        # Other chats have read some of the documents, for example those before a changed one.
+        held = Held(counted.num_cached - counted.num_on_disk, counted.num_cached)
     num_read = max(held.num_tokens, num_reading or 0)
     states = _states(ends, state, held, num_reading, facts)
     sizes = [end - start for start, end in pairwise(counted.part_ends if counted else ())]

@@ -108,5 +108,7 @@ def open_list(fill: Fill, stage: Stage) -> None:
 def text(fill: Fill, stage: Stage) -> None:
     """Show the text of a document at the words of an answer."""
     quotes(fill, stage)
+    bar = stage.pane.view.verticalScrollBar()
+    bar.setValue(bar.maximum())
     stage.click(RowAction.OPEN_QUOTE)
     stage.wait(SHORT_MS)
