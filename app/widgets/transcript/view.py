@@ -29,7 +29,14 @@ from PySide6.QtGui import (
     QPaintEvent,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QAbstractItemView, QAbstractScrollArea, QApplication, QFrame, QWidget
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QAbstractScrollArea,
+    QApplication,
+    QFrame,
+    QLineEdit,
+    QWidget,
+)
 from typing_extensions import override
 
 from app.store.pictures import PictureFiles
@@ -171,8 +178,9 @@ class TranscriptView(QAbstractScrollArea):
         self._focus.drop()
         self._stack.open(items, name)
         self._placement.open(position)
-        # Leave the focus in the list, whose arrow keys show one chat after the other.
-        self._show(takes_focus=not isinstance(QApplication.focusWidget(), QAbstractItemView))
+        # Leave the focus in a list, whose arrow keys show one chat after the other, and in a search.
+        keeps = QAbstractItemView | QLineEdit
+        self._show(takes_focus=not isinstance(QApplication.focusWidget(), keeps))
         if self._placement.opened():
             self._reflow.lay_out()
 

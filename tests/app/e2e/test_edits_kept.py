@@ -132,3 +132,18 @@ def test_text_of_a_message_that_is_gone_opens_no_editor(make_stage: MakeStage) -
     again = make_stage(settings=settings)
     again.settle()
     assert again.pane.view.editor_host.texts == {}
+
+
+def test_editor_of_a_found_chat_leaves_the_focus_in_the_search(stage: Stage) -> None:
+    begin_edit(stage, " more")
+    stage.run(CommandId.NEW_CHAT)
+    search = stage.window.sidebar.search.edit
+    stage.run(CommandId.SEARCH)
+    QTest.keyClicks(search, "Two")
+    stage.wait_until(lambda: stage.window.sidebar.results.count() > 0)
+    QTest.keyClick(search, Key.Key_Return)
+    stage.wait_until(lambda: stage.pane.view.editor_host.edit is not None)
+
+    assert search.hasFocus()
+    QTest.keyClick(search, Key.Key_Escape)
+    assert stage.window.sidebar.list.isVisible()
