@@ -36,12 +36,7 @@ from app.controllers.desk import Desk
 from app.controllers.models import ModelsController
 from app.controllers.origin import Origin
 from app.controllers.preferences import Preferences
-from app.controllers.requests import (
-    generation_of,
-    make_request,
-    problem_of_turn,
-    problem_with,
-)
+from app.controllers.requests import generation_of, make_request, problem_of_turn, problem_with
 from app.controllers.running_turn import RunningTurn, TextSaver, turns_of
 from app.controllers.turn_ends import TurnEnds
 from app.controllers.wait_lines import WaitLines
@@ -67,9 +62,8 @@ from engine.problem import Problem
 from engine.types import ConversationId, FinishReason, RequestId
 from engine.usage import PromptPlan, Usage
 
-NO_PROGRESS_LEN = (
-    256  # tokens; feeding a prompt of this length or less is too fast to show progress
-)
+# Number of tokens up to which feeding a prompt is too fast to show progress.
+NO_PROGRESS_LEN = 256
 
 
 class Turns(QObject):
@@ -297,7 +291,10 @@ class Turns(QObject):
             case RequestStarted(plan=plan, restore_ms=restore_ms):
                 self._on_started(running, plan, restore_ms)
             case PrefillProgress(done=done, total=total, eta_s=eta_s):
-                self._set_phase(running, Reading(done=done, total=total, eta_s=eta_s))
+                chat = running.conversation_id
+                is_shared = any(one.conversation_id != chat for one in self._running)
+                phase = Reading(done=done, total=total, eta_s=eta_s, is_shared=is_shared)
+                self._set_phase(running, phase)
             case TextDelta():
                 self._on_delta(running, event)
             case RequestFinished():

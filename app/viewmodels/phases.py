@@ -53,6 +53,8 @@ class Reading:
     done: int
     total: int  # number of tokens to feed; restored tokens do not count
     eta_s: float | None  # estimated seconds until all tokens are fed; None if unknown
+    # True while answers in other chats make the reading slower. The estimate holds if they go on.
+    is_shared: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -153,6 +153,8 @@ def _reading(phase: Reading) -> StateLine:
     left = ""
     if phase.eta_s is not None and phase.done < phase.total:
         left = figures.seconds(phase.eta_s)
+    if left:
+        left = words.up_to(left) if phase.is_shared else words.about(left)
     text = words.reading(share=share, time_left=left)
     percent = figures.percent(phase.done / max(1, phase.total))
     shorter, shortest = (words.reading(share=percent, time_left=time) for time in (left, ""))

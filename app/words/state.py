@@ -70,8 +70,15 @@ def more_ahead(text: str, count: int) -> str:
 
 def reading(*, share: str, time_left: str) -> str:
     """Return the progress of reading a prompt. time_left is empty if the time is unknown."""
-    left = f" · about {time_left} left" if time_left else ""
-    return f"Reading {share}{left}"
+    return f"Reading {share}{f' · {time_left}' if time_left else ''}"
+
+
+def about(time: str) -> str:
+    return f"about {time} left"
+
+
+def up_to(time: str) -> str:
+    return f"up to about {time} left"
 
 
 def line(clauses: Iterable[str]) -> str:

@@ -286,6 +286,15 @@ def test_tooltip_has_the_time_saved_from_a_second_on() -> None:
             ),
         ),
         (
+            Reading(done=4096, total=12_431, eta_s=9.2, is_shared=True),
+            StateLine(
+                StateKind.READ,
+                "Reading 4,096 of 12,431 tokens · up to about 9 s left",
+                4096 / 12_431,
+                links=(STOP,),
+            ),
+        ),
+        (
             Reading(done=0, total=5000, eta_s=None),
             StateLine(StateKind.READ, "Reading 0 of 5,000 tokens", 0.0, links=(STOP,)),
         ),
