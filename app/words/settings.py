@@ -50,7 +50,8 @@ NAME_CHATS_NOTE: Final = (
 )
 FASTER_ANSWERS: Final = "Faster Answers"
 FASTER_NOTE: Final = (
-    "Predicts several words at a time where that is faster. The text stays the same."
+    "Predicts several words at a time where that is faster. "
+    "The text stays the same, unless two words are equally likely."
 )
 PRESETS: Final = "Presets"
 NO_PRESETS: Final = "No presets yet. Save one from the inspector."
