@@ -104,7 +104,8 @@ class Reflow(QObject):
         self._editor_host.place(self._placement.column_left, self._placement.top)
         self._jump.place(self._placement.column_left, self._placement.column_width)
         is_far = self._placement.distance_to_end > 2 * NEAR_END
-        self._jump.setVisible(is_far and self._jump.has_room)
+        is_covered = self._editor_host.covers(self._jump.geometry())
+        self._jump.setVisible(is_far and self._jump.has_room and not is_covered)
 
     def _follow_editor(self) -> None:
         index = self._stack.index_of(self._editor_host.key)

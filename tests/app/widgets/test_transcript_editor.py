@@ -6,11 +6,12 @@ import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QGuiApplication, QImage, QInputMethodEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QPlainTextEdit, QPushButton
+from PySide6.QtWidgets import QLabel, QPlainTextEdit, QPushButton
 
 from app.theme.tokens import Size, Space, Type
 from app.viewmodels.attachments import Chip
 from app.widgets.transcript.editor.editor import MessageEditor
+from app.widgets.transcript.jump import JumpButton
 from app.widgets.transcript.messages.bubble import FOLD_LINES
 from app.widgets.transcript.rows.row import RowAction
 from tests.fakes.transcript_samples import answer, conversation, question
@@ -49,6 +50,38 @@ def test_editor_holds_the_text_and_fits_its_height(editing: TranscriptStage) -> 
     num_lines = field(editing).document().firstBlock().layout().lineCount()
     assert num_lines > 1
     assert field(editing).height() == num_lines * Type.BODY.line
+
+
+@pytest.mark.parametrize("width", [400, WIDTH])
+def test_buttons_and_note_in_the_editor_of_an_answer_are_not_cut(
+    transcript: TranscriptStage, width: int
+) -> None:
+    transcript.view.resize(width, HEIGHT)
+    item = answer(0, "It is a table of numbers.")
+    transcript.show([question(0), item])
+    transcript.view.update_item(replace(item, editing=True))
+    transcript.settle()
+
+    parts = [
+        *editor(transcript).findChildren(QPushButton),
+        *editor(transcript).findChildren(QLabel),
+    ]
+    shown = [one for one in parts if one.isVisible()]
+    assert "Cancel" in [one.text() for one in shown]
+    assert [one.text() for one in shown if one.width() < one.sizeHint().width()] == []
+
+
+@pytest.mark.parametrize("width", [400, WIDTH])
+def test_no_jump_button_shows_behind_an_editor(transcript: TranscriptStage, width: int) -> None:
+    transcript.view.resize(width, 300)
+    item = answer(0, "A line.\n\n" * 40)
+    transcript.show([question(0), item, question(1), answer(1, "A line.\n\n" * 40)])
+    transcript.view.update_item(replace(item, editing=True))
+    transcript.settle()
+
+    jump = transcript.view.findChild(JumpButton)
+    assert jump is not None
+    assert not (jump.isVisible() and editor(transcript).geometry().intersects(jump.geometry()))
 
 
 @pytest.mark.parametrize("height", [240, 320, HEIGHT])

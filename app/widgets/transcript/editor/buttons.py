@@ -42,7 +42,8 @@ class EditorButtons(QWidget):
         for row in (self._row, self._rows):
             row.setContentsMargins(0, 0, 0, 0)
             row.setSpacing(Space.S)
-        self._row.insertSpacing(1, -Space.XS)  # the icon has room around it
+        if not is_answer:
+            self._row.insertSpacing(1, -Space.XS)  # the icon has room around it
 
     def arrange(self, wanted: int, most: int) -> None:
         """Hide the note in a row wider than `wanted`; stack what is wider than `most`."""

@@ -150,6 +150,11 @@ class EditorHost(QObject):
             x, y = left + layout.width - size.width(), self._stack.top(index) - scroll
             self._editor.setGeometry(QRect(QPoint(x, y), size))
 
+    def covers(self, area: QRect) -> bool:
+        """Return True if the open editor overlaps an area of the viewport."""
+        editor = self._editor
+        return editor is not None and editor.isVisible() and editor.geometry().intersects(area)
+
     def _open(self, layout: MessageLayout, look: Look) -> None:
         self._key = layout.item.key
         item = layout.item
