@@ -334,6 +334,13 @@ def as_fields(value: object) -> dict[str, object]:
     return cast("dict[str, object]", value) if isinstance(value, dict) else {}
 
 
+def required(value: object, form: type) -> object:
+    """Return the messages of a conversation. Raise UnreadableError if they have another form."""
+    if not isinstance(value, form):
+        raise UnreadableError(words.OTHER_FORM)
+    return value
+
+
 def as_seconds(value: object) -> float | None:
     """Return Unix seconds for a number of seconds or milliseconds, or an ISO 8601 time."""
     if isinstance(value, str):

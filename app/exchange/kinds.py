@@ -1,7 +1,6 @@
 """Readers of the exports of ChatGPT, Claude, LM Studio, Open WebUI and Jan.
 
-Each reader takes one parsed JSON object. None of the apps documents its format; the readers follow
-the descriptions and parsers that others published, and ignore what they do not know:
+Each reader takes a parsed JSON object and ignores what it does not know. Sources of the formats:
 
     ChatGPT     conversations.json: `mapping` of node ids to {message, parent, children}
                 github.com/mitkury/chatgpt-export-parser, docs/chatgpt-data-export-format.md
@@ -38,6 +37,7 @@ from app.exchange.foreign import (
     as_seconds,
     as_text,
     joined,
+    required,
 )
 from app.exchange.reading import UnreadableError
 from app.exchange.sources import USER_FILES, file_id
@@ -58,14 +58,7 @@ _QUOTE = re.compile(r"^> ?", re.MULTILINE)
 
 
 def foreign_chat(value: Fields) -> ForeignChat | None:
-    """Return the conversation in an object of any known kind, or None if the kind is unknown.
-
-    Raises:
-        UnreadableError: the messages have another form than in exports of their app.
-    """
-    for key, form in _MESSAGE_FORMS.items():
-        if not isinstance(value.get(key), form | None):
-            raise UnreadableError(words.OTHER_FORM)
+    """Return the conversation in an object of any known kind, or None if the kind is unknown."""
     for is_kind, read in _READERS:
         if is_kind(value):
             return read(value)
@@ -73,7 +66,7 @@ def foreign_chat(value: Fields) -> ForeignChat | None:
 
 
 def chatgpt_chat(value: Fields) -> ForeignChat:
-    mapping = as_fields(value["mapping"])
+    mapping = as_fields(required(value["mapping"], dict))
     _limit(mapping)
     ranks: dict[str, int] = {}
     for node in mapping.values():
@@ -123,7 +116,7 @@ def _chatgpt_message(key: str, node: Fields) -> ForeignMessage:
 
 
 def claude_chat(value: Fields) -> ForeignChat:
-    messages = [as_fields(one) for one in as_items(value["chat_messages"])]
+    messages = [as_fields(one) for one in as_items(required(value["chat_messages"], list))]
     _limit(messages)
     keys = [as_text(one.get("uuid")) or str(index) for index, one in enumerate(messages)]
     # Older exports have no parents: their messages are one branch.
@@ -399,11 +392,9 @@ def _is_open_webui(value: Fields) -> bool:
     return "history" in (as_fields(value.get("chat")) or value)
 
 
-# Forms of the messages of ChatGPT and of Claude.
-_MESSAGE_FORMS: Mapping[str, type] = {"mapping": dict, "chat_messages": list}
 _READERS: tuple[tuple[Callable[[Fields], bool], Callable[[Fields], ForeignChat]], ...] = (
-    (lambda value: isinstance(value.get("mapping"), dict), chatgpt_chat),
-    (lambda value: isinstance(value.get("chat_messages"), list), claude_chat),
+    (lambda value: value.get("mapping") is not None, chatgpt_chat),
+    (lambda value: value.get("chat_messages") is not None, claude_chat),
     (_is_lm_studio, lm_studio_chat),
     (_is_open_webui, open_webui_chat),
 )

@@ -53,8 +53,7 @@ class Reading:
     done: int
     total: int  # number of tokens to feed; restored tokens do not count
     eta_s: float | None  # estimated seconds until all tokens are fed; None if unknown
-    # True while answers in other chats make the reading slower. The estimate holds if they go on.
-    is_shared: bool = False
+    is_shared: bool = False  # True while answers in other chats run: eta_s is then an upper bound
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
