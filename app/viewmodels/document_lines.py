@@ -165,7 +165,7 @@ def _state_with_files(
         words.num_changed(counts[FileState.CHANGED]),
         words.num_gone(counts[FileState.GONE]),
     ]
-    return state_words.line(filter(None, parts))
+    return " · ".join(filter(None, parts))
 
 
 @dataclass(frozen=True, slots=True)

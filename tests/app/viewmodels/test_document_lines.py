@@ -99,6 +99,14 @@ def test_mark_counts_files_that_are_not_as_they_were_read() -> None:
     )
 
 
+def test_state_without_a_number_of_tokens_does_not_begin_with_a_capital_letter() -> None:
+    unknown = replace(STATUS, state=DocumentState.NO_MODEL, num_tokens=None)
+
+    assert folder_mark(2, unknown, "").text == "2 documents · no model is loaded"
+    note = empty_chat_note(FOLDER, unknown, "", is_without=False)
+    assert note == "Begins with 2 documents of Work: no model is loaded"
+
+
 def test_note_in_an_empty_chat_counts_files_that_are_not_as_they_were_read() -> None:
     note = empty_chat_note(FOLDER, None, "", [FileState.CHANGED], is_without=False)
 
