@@ -49,7 +49,7 @@ A = TypeVar("A")
 
 IdleEvent = IdleWorking | IdleStopped
 # The functions that get the answer of a question, or a Problem in its place.
-_Receivers = tuple[Callable[[Any], None], Callable[[Problem], object] | None]
+_Receivers = tuple[Callable[[Any], None], Callable[[Problem], object]]
 
 
 class EnginePort(EngineCommands, Protocol):
@@ -110,12 +110,12 @@ class EngineBridge(QObject):
         self,
         asked: Asked[A],
         on_answer: Callable[[A], None],
-        on_problem: Callable[[Problem], object] | None = None,
+        on_problem: Callable[[Problem], object] = lambda _problem: None,
     ) -> None:
         """Call on_answer on the main thread with the answer of a question.
 
         Call this before control returns to the event loop, which drops an answer without a
-        receiver. If a Problem comes in the place of the answer, call on_problem. None: ignore it.
+        receiver. If a Problem comes in the place of the answer, call on_problem instead.
         """
         self._on_answers[asked.question_id] = on_answer, on_problem
 
@@ -164,10 +164,9 @@ class EngineBridge(QObject):
 
     def _deliver(self, receivers: _Receivers | None, answer: object) -> None:
         """Pass an answer, or a Problem in its place, to the controller that asked."""
-        if receivers is None:
-            return
-        on_answer, on_problem = receivers
-        if not isinstance(answer, Problem):
-            on_answer(answer)
-        elif on_problem is not None:
-            on_problem(answer)
+        if receivers is not None:
+            on_answer, on_problem = receivers
+            if isinstance(answer, Problem):
+                on_problem(answer)
+            else:
+                on_answer(answer)

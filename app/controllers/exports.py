@@ -36,7 +36,7 @@ class Exports(QObject):
     exported = Signal(int, str)  # arguments: number of conversations, name of the saved file
     # argument: share of the conversations of an export of several that are written
     progressed = Signal(float)
-    ended = Signal()  # no export of several is running any more
+    ended = Signal()  # an export of several has ended
     failed = Signal(object)  # argument: a Problem
 
     def __init__(self, lane: TaskLane, store: StoreLane, pictures: PictureFiles) -> None:
@@ -45,7 +45,6 @@ class Exports(QObject):
         self._store = store
         self._pictures = pictures
         self._jobs = JobLane("export")  # the exports of several conversations
-        self._num_running = 0  # number of these that have not ended
 
     def save(self, path: Path, text: str) -> None:
         self._lane.run(
@@ -64,7 +63,6 @@ class Exports(QObject):
 
     def export_several(self, path: Path, conversation_ids: Sequence[ConversationId]) -> None:
         """Write conversations to a file, after all earlier exports of several conversations."""
-        self._num_running += 1
         self._jobs.start(
             lambda job: export(path, self._load(conversation_ids, job), self._pictures),
             lambda number: self._end(partial(self.exported.emit, number, file_label(path))),
@@ -78,9 +76,7 @@ class Exports(QObject):
         self._jobs.stop_jobs()
 
     def _end(self, report: Callable[[], object]) -> None:
-        self._num_running -= 1
-        if not self._num_running:
-            self.ended.emit()
+        self.ended.emit()
         report()
 
     def _on_failed(self, problem: Problem) -> None:
